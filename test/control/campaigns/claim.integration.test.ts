@@ -1,20 +1,18 @@
 /** Claims of campaign contacts: a claim reads the current state, and its work is split into several transactions. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claim } from '../../../control/outreach/campaigns/claim.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
 import { selectWork } from '../../../control/outreach/campaigns/pacer-sql.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
+import { contradictions, end, liveCalls, pace, type stubEngine, withEngine } from './dialing.ts'
 import { startFilled, step } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
-afterAll(() => control?.close())
 
 const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)
 const live = (...ids: string[]) => liveCalls(control, ...ids)

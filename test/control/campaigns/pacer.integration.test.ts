@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { topUp } from '../../../control/access/accounts/service.ts'
 import { startControl } from '../../../control/app.ts'
 import { sweepOverdue } from '../../../control/background/engine.ts'
@@ -6,20 +6,16 @@ import { newPacerState, paceOnce, startPacer } from '../../../control/outreach/c
 import { createCampaignDialer } from '../../../control/outreach/campaigns/place.ts'
 import { connect, type Sql } from '../../../control/platform/db/connect.ts'
 import { insertDoNotCall } from '../../../control/telephony/do-not-call/sql.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
+import { contradictions, end, liveCalls, pace, stubEngine, withEngine } from './dialing.ts'
 import { ALWAYS, createDraft, createFilled, nextCallee, RAMPED_MS, startFilled, step, upload } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
 const HOLD = 50_000n // one minute
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
-})
-afterAll(async () => {
-  await control?.close()
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
 
 const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)

@@ -1,5 +1,5 @@
 /** Campaigns whose process dies in the middle of a step; pace, window and spending limit of campaigns that continue. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'
 import { newPacerState, paceOnce, startPacer } from '../../../control/outreach/campaigns/pacer.ts'
@@ -7,18 +7,16 @@ import { createCampaignDialer } from '../../../control/outreach/campaigns/place.
 import { connect, connectAlone, type Sql } from '../../../control/platform/db/connect.ts'
 import { createPace } from '../../../media/bus/dial-rate.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
+import { contradictions, end, liveCalls, pace, stubEngine, withEngine } from './dialing.ts'
 import { ALWAYS, createFilled, RAMPED_MS, startFilled, step } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
-afterAll(() => control?.close())
 
 const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)
 const see = async (owner: Tenant, id: string) => (await owner.call('GET', `/campaigns/${id}`)).body
