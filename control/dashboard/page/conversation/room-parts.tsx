@@ -55,10 +55,9 @@ export function MuteButton({ microphone }: { microphone: LocalAudioTrack }) {
       variant={muted ? 'filled' : 'default'}
       color="gray.7"
       leftSection={<Icon size={16} aria-hidden />}
-      aria-pressed={muted}
       onClick={toggle}
     >
-      {t('mute')}
+      {muted ? t('unmute') : t('mute')}
     </Button>
   )
 }

@@ -9,7 +9,8 @@ import { TalkView } from './view.tsx'
 
 /** Fills its container. */
 export function TalkPanel({ projectId }: { projectId: string }) {
-  const { t } = useTranslation('talk')
+  // Loads `calls` now: a namespace that is loaded when the call ends would hide the panel and take its focus.
+  const { t } = useTranslation(['talk', 'calls'])
   const talk = useDialogue(projectId)
   const [given, setGiven] = useState<GivenValues>({ task: '', vars: {} })
   return (
