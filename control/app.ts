@@ -47,7 +47,6 @@ import { backgroundDone } from './platform/jobs/background.ts'
 import { every } from './platform/jobs/every.ts'
 import { startWorkers } from './platform/jobs/jobs.ts'
 import { rethrowBare } from './platform/log.ts'
-import { talkRoutes } from './talk/routes.ts'
 import { createDialer } from './telephony/calls/dialer.ts'
 import { callRoutes } from './telephony/calls/routes.ts'
 import { contactRoutes } from './telephony/contacts/routes.ts'
@@ -106,7 +105,6 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     const closeGaps = collectMethods(scope, deps)
     registerPages(scope, deps)
     termsPage(scope)
-    talkRoutes(scope, deps)
     await dashboardRoutes(scope, deps)
     ownRoutes(scope, deps)
     projectRoutes(scope, deps)

@@ -106,7 +106,6 @@ const CONTROL_LAYERS = [
   'background',
   'api',
   'dashboard',
-  'talk',
 ]
 
 describe('imports', () => {

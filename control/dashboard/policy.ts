@@ -1,4 +1,4 @@
-/** The `Content-Security-Policy` and `Permissions-Policy` of our pages. */
+/** The `Content-Security-Policy` and `Permissions-Policy` of our page. */
 
 /** `livekitUrl`: null without LiveKit. The client sends an HTTP request to LiveKit before it opens its WebSocket. */
 export function livekitSources(livekitUrl: string | null): string[] {
@@ -13,7 +13,7 @@ export const NONCE_PLACE = '__CSP_NONCE__'
 interface PagePolicy {
   livekitUrl: string | null
   /** Allows style elements with this nonce. Scripts are allowed from files only. */
-  nonce?: string
+  nonce: string
 }
 
 export function pagePolicy({ livekitUrl, nonce }: PagePolicy): string {
@@ -27,7 +27,7 @@ export function pagePolicy({ livekitUrl, nonce }: PagePolicy): string {
     "img-src 'self' data:",
     "media-src 'self' blob:",
     "script-src 'self'",
-    nonce === undefined ? "style-src 'self'" : `style-src 'self' 'nonce-${nonce}'`,
+    `style-src 'self' 'nonce-${nonce}'`,
   ].join('; ')
 }
 

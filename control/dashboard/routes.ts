@@ -1,6 +1,6 @@
 /**
  * Serves the built dashboard (infra/tools/dashboard.ts). The dashboard has no API of its own: it uses the public REST
- * API with the session cookie.
+ * API with the session cookie, and its page `/talk`, which needs no login, with an API key.
  */
 
 import { randomBytes } from 'node:crypto'
@@ -46,4 +46,5 @@ export async function dashboardRoutes(
   app.get('/dashboard', { schema: { hide: true } }, show)
   // The page routes these paths in the browser, so all of them return the same document.
   app.get('/dashboard/*', { schema: { hide: true } }, show)
+  app.get('/talk', { schema: { hide: true } }, show)
 }

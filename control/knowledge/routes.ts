@@ -4,8 +4,7 @@ import { ProjectPath } from '../agents/projects/schema.ts'
 import { selectProject } from '../agents/projects/sql.ts'
 import { listOf, paging } from '../platform/http/paging.ts'
 import { notFound } from '../platform/http/problem.ts'
-import { route } from '../platform/http/route.ts'
-import { deleted } from '../platform/http/shapes.ts'
+import { deletionRoute, route } from '../platform/http/route.ts'
 import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 import { FileBody, SearchAnswer, SearchInput, SourceInput, SourcePath, SourceView } from './schema.ts'
 import { searchProject } from './search.ts'
@@ -55,20 +54,14 @@ export async function knowledgeRoutes(app: FastifyInstance, deps: KnowledgeDeps)
       presentSource(await addSource(deps, ownerId, params.project_id, body, save)),
   })
   await app.register(async scope => fileRoute(scope, deps))
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_knowledge',
-    method: 'DELETE',
     path: '/projects/:project_id/knowledge/:source_id',
     scope: 'write',
     tag,
     summary: 'Delete a source and its index',
     params: SourcePath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params: { project_id, source_id } }) {
-      await removeSource(deps, ownerId, project_id, source_id)
-      return { id: source_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params: { project_id, source_id } }) => removeSource(deps, ownerId, project_id, source_id),
   })
   route(app, deps, {
     id: 'search_knowledge',

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import type { Deps } from '../platform/deps.ts'
 import { listOf, paging } from '../platform/http/paging.ts'
 import { notFound } from '../platform/http/problem.ts'
-import { route } from '../platform/http/route.ts'
-import { deleted } from '../platform/http/shapes.ts'
+import { deletionRoute, route } from '../platform/http/route.ts'
 import {
   DeliveryFilters,
   DeliveryPath,
@@ -98,20 +97,14 @@ function oneWebhookRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchWebhook(deps, ownerId, params.webhook_id, body),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_webhook',
-    method: 'DELETE',
     path: '/webhooks/:webhook_id',
     scope: 'write',
     tag,
     summary: 'Delete a webhook endpoint and its delivery log',
     params: WebhookPath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeWebhook(deps, ownerId, params.webhook_id)
-      return { id: params.webhook_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeWebhook(deps, ownerId, params.webhook_id),
   })
   deliveryRoutes(app, deps)
 }

@@ -2,15 +2,14 @@
  * livekit-server: from PATH, from our cache, or built from its Go module. The build takes minutes, so it runs in the
  * background and reports when it is done. SIP calls do not need LiveKit.
  */
-import { spawn } from 'node:child_process'
 import { createHmac } from 'node:crypto'
 import { createWriteStream, existsSync, mkdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { inBackground, type ProgressReporter, pathOf, run } from '../setup/prepare.ts'
 import { makeOnce } from '../setup/shared-folder.ts'
 import { ensurePackages, findPackages, type Packages } from '../tools/python.ts'
 import { type Child, startChild } from './child.ts'
+import { goInstall } from './go-install.ts'
 
 /** Later versions carry replace directives, which `go install` refuses. */
 export const LIVEKIT_VERSION = 'v1.13.5'
@@ -85,7 +84,7 @@ async function isNewEnough(go: string): Promise<boolean> {
 const PROGRESS_MS = 30_000
 
 /** Resolves with Go's exit code; null when it could not be started or was stopped. */
-function install(
+async function install(
   go: string,
   target: string,
   logFile: string,
@@ -101,35 +100,16 @@ function install(
     const doing = compiled > 0 ? `${compiled} packages compiled` : `${fetched} modules downloaded`
     reporter?.say(`Building LiveKit: ${doing}, ${Math.round((Date.now() - startedAt) / 1000)} s elapsed`)
   }, PROGRESS_MS)
-  return new Promise(resolve => {
-    const done = (code: number | null) => {
-      clearInterval(progress)
-      signal.removeEventListener('abort', stop)
-      // The log must be complete for readers of the error message.
-      log.end(() => resolve(code))
-    }
-    // -v names each package that it compiles.
-    const child = spawn('nice', ['-n', '15', go, 'install', '-v', MODULE], {
-      // Some distributions disable the download of the toolchain that the module requires.
-      env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-      detached: true,
-    })
-    const stop = () => {
-      try {
-        process.kill(-child.pid!, 'SIGKILL')
-      } catch {
-        // exited meanwhile
-      }
-    }
-    signal.addEventListener('abort', stop, { once: true })
-    createInterface({ input: child.stderr }).on('line', line => {
-      counts[line.startsWith('go: ') ? 'fetched' : 'compiled']++
-      log.write(`${line}\n`)
-    })
-    child.once('error', () => done(null))
-    child.once('close', done)
-  })
+  const onLine = (line: string) => {
+    counts[line.startsWith('go: ') ? 'fetched' : 'compiled']++
+    log.write(`${line}\n`)
+  }
+  // -v names each package that it compiles.
+  const code = await goInstall(go, ['-v', MODULE], { target, signal, onLine })
+  clearInterval(progress)
+  // The log must be complete for readers of the error message.
+  await new Promise<void>(resolve => log.end(resolve))
+  return code
 }
 
 export interface LiveKitKeys {

@@ -1,4 +1,5 @@
 /** Simulates the network between caller and engine: loss, jitter, noise. Pure and reproducible. */
+import type { AudioLine } from '../telephone/audio.ts'
 
 export interface LineOptions {
   loss: number
@@ -6,13 +7,9 @@ export interface LineOptions {
   noise_dbfs: number | null
 }
 
-export interface Line {
+export interface Line extends AudioLine {
   /** Starts an utterance. The same utterance loses the same packets each time, whenever it is spoken. */
   begin(): void
-  /** The next packet's delay in ms, or null when it is lost. */
-  fate(): number | null
-  /** Adds background noise. */
-  colour(pcm: Int16Array): Int16Array
 }
 
 /** Background level of a quiet line, about −70 dBFS. */

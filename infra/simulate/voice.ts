@@ -6,7 +6,7 @@ import { decodeG711 } from '../../media/audio/g711.ts'
 import { createResampler } from '../../media/audio/resample.ts'
 import { decodeWav } from '../../media/audio/wav.ts'
 import type { Tts } from '../../media/ports/speech.ts'
-import { PHONE_FRAME, PHONE_RATE } from './phone.ts'
+import { PHONE_FRAME, PHONE_RATE } from '../telephone/audio.ts'
 import { ScenarioError, type Speech } from './scenario.ts'
 
 /** Level relative to the peak (−26 dB) below which frames are trimmed from both ends of a clip. */

@@ -4,6 +4,7 @@ import { createBoss, enqueue, startWorkers, type Workers } from '../../control/p
 import { deliver } from '../../control/webhooks/deliver.ts'
 import { deliverTo } from '../../control/webhooks/emit.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
+import { onlyJobs } from '../support/jobs.ts'
 import { createReceiver, type Receiver } from '../support/receiver.ts'
 import { until } from '../support/world.ts'
 
@@ -35,17 +36,13 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
   })
   const placed = new Set<string>()
   const began = performance.now()
-  const workers = await startWorkers(deps, {
-    'call.place': async ({ call_id }) => void placed.add(call_id),
-    'webhook.deliver': data => deliver(deps, data),
-    'trunks.publish': async () => {},
-    'softphone.publish': async () => {},
-    'knowledge.index': async () => {},
-    'knowledge.forget': async () => {},
-    'leads.search': async () => {},
-    'account.erase': async () => {},
-    'campaign.place': async () => {},
-  })
+  const workers = await startWorkers(
+    deps,
+    onlyJobs({
+      'call.place': async ({ call_id }) => void placed.add(call_id),
+      'webhook.deliver': data => deliver(deps, data),
+    }),
+  )
   let [placedMs, deliveredMs] = [0, 0]
   await until(
     () => {
@@ -62,17 +59,7 @@ test('500 calls and 500 deliveries that wait are worked off at once, not a few a
 }, 180_000)
 
 const deliverOnly = (): Promise<Workers> =>
-  startWorkers(control.deps, {
-    'call.place': async () => {},
-    'campaign.place': async () => {},
-    'webhook.deliver': data => deliver(control.deps, data),
-    'trunks.publish': async () => {},
-    'softphone.publish': async () => {},
-    'knowledge.index': async () => {},
-    'knowledge.forget': async () => {},
-    'leads.search': async () => {},
-    'account.erase': async () => {},
-  })
+  startWorkers(control.deps, onlyJobs({ 'webhook.deliver': data => deliver(control.deps, data) }))
 async function endpoint(owner: Tenant, url: string): Promise<string> {
   return (await owner.call('POST', '/webhooks', { url, events: ['call.failed'] })).body.id
 }

@@ -8,6 +8,7 @@ import { startWorkers, type Workers } from '../../control/platform/jobs/jobs.ts'
 import { deliver } from '../../control/webhooks/deliver.ts'
 import { onPath } from '../../infra/setup/prepare.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
+import { onlyJobs } from '../support/jobs.ts'
 import { plainFetch } from '../support/receiver.ts'
 import { until } from '../support/world.ts'
 
@@ -32,17 +33,7 @@ const children = new Set<ChildProcess>()
 
 beforeAll(async () => {
   control = await createControl({ fetch: plainFetch })
-  workers = await startWorkers(control.deps, {
-    'call.place': async () => {},
-    'campaign.place': async () => {},
-    'trunks.publish': async () => {},
-    'softphone.publish': async () => {},
-    'knowledge.index': async () => {},
-    'knowledge.forget': async () => {},
-    'leads.search': async () => {},
-    'account.erase': async () => {},
-    'webhook.deliver': data => deliver(control.deps, data),
-  })
+  workers = await startWorkers(control.deps, onlyJobs({ 'webhook.deliver': data => deliver(control.deps, data) }))
   address = await control.app.listen({ port: 0, host: '127.0.0.1' })
   tenant = await createTenant(control, { money: '1000' })
 })

@@ -10,6 +10,7 @@ import { insertDelivery } from '../../control/webhooks/sql.ts'
 import { createSafeFetch } from '../../infra/adapters/safe-fetch.ts'
 import { FetchError, type FetchRequest } from '../../media/shared/fetch.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
+import { onlyJobs } from '../support/jobs.ts'
 import { createReceiver, plainFetch, type Received, type Receiver } from '../support/receiver.ts'
 import { record, unanswered } from '../support/records.ts'
 import { until } from '../support/world.ts'
@@ -29,17 +30,7 @@ beforeAll(async () => {
     fetch: fetchNoted,
     config: { webhook_retry_seconds: [0, 0, 0, 0, 0], webhook_timeout_ms: 300 },
   })
-  workers = await startWorkers(control.deps, {
-    'call.place': async () => {},
-    'campaign.place': async () => {},
-    'trunks.publish': async () => {},
-    'softphone.publish': async () => {},
-    'knowledge.index': async () => {},
-    'knowledge.forget': async () => {},
-    'leads.search': async () => {},
-    'account.erase': async () => {},
-    'webhook.deliver': data => deliver(control.deps, data),
-  })
+  workers = await startWorkers(control.deps, onlyJobs({ 'webhook.deliver': data => deliver(control.deps, data) }))
 })
 afterAll(async () => {
   await workers?.stop()

@@ -2,12 +2,11 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
 import { wordErrors } from '../support/stack-speech.ts'
 import { isLoud, isSound, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
-import { until } from '../support/world.ts'
 
 const { describe, it } = needs('baresip', 'tcpdump')
 
@@ -36,11 +35,7 @@ describe.concurrent('baresip', () => {
     const question = 'Please tell the director that the old lighthouse has been repaired.'
     const sound = await stack.speech.say(question)
 
-    await phone.command('dial', `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
-    await phone.wait('CALL_ESTABLISHED')
-    const { id } = (await until(() => owner.newest('in'), 'the call'))!
-    const call = await owner.follow(id)
-    await call.agentSaid(1)
+    const { id, call } = await greeted(phone, owner, `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
     await phone.speak(sound)
     const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
     expect(wordErrors(question, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)

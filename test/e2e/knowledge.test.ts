@@ -5,7 +5,7 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { startBaresip } from '../support/stack-baresip.ts'
+import { greeted, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled } from '../support/stack-checks.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
@@ -46,11 +46,7 @@ it('what was uploaded is what the caller hears, and the transcript names the sou
   await until(async () => (await stateOf())?.status === 'ready', 'the text to be indexed', 30_000)
 
   const sound = await stack.speech.say('How many parking places do you have?')
-  await phone.command('dial', `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
-  await phone.wait('CALL_ESTABLISHED')
-  const { id } = (await until(() => owner.newest('in'), 'the call'))!
-  const call = await owner.follow(id)
-  await call.agentSaid(1)
+  const { id, call } = await greeted(phone, owner, `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
   await phone.speak(sound)
   const { tool } = await call.wait('tool.finished')
   await call.agentSaid(2)

@@ -19,11 +19,10 @@ import {
 import { startWsVendor, type WsVendor } from '../fakes/vendors/ws-vendor.ts'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectSettled } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
-import { until } from '../support/world.ts'
 
 const { it } = needs('baresip', 'tcpdump')
 
@@ -126,11 +125,7 @@ async function choose(owner: Owner, keys: Record<string, string>): Promise<void>
 /** Calls the agent, asks the question, waits for an answer, and hangs up. */
 async function ask(phone: Baresip, owner: Owner) {
   const sound = await stack.speech.say(QUESTION)
-  await phone.command('dial', `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
-  await phone.wait('CALL_ESTABLISHED')
-  const { id } = (await until(() => owner.newest('in'), 'the call'))!
-  const call = await owner.follow(id)
-  await call.agentSaid(1)
+  const { id, call } = await greeted(phone, owner, `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
   await phone.speak(sound)
   await call.wait('turn.finished', ({ turn }) => turn.role === 'caller')
   await call.agentSaid(2)

@@ -108,7 +108,7 @@ it.skipIf(!livekitBinary || chromiumPath === null || !inject('full'))(
     const browser = await openBrowser({ microphone })
     stack.onStop(() => browser.close())
     const { page, complaints } = await browser.open(`${stack.baseUrl}/talk#${new URLSearchParams({ url, token })}`)
-    const lines = page.getByRole('log').locator('p')
+    const lines = page.getByRole('log').locator('.talk-line')
     const shown = (nth: number) => lines.nth(nth).textContent({ timeout: 120_000 })
     await page.getByRole('button', { name: 'Start call', exact: true }).click()
     await expect.poll(() => shown(0), { timeout: 180_000 }).toBe(`Agent${GREETING}`)

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
+import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
 import { expectCost, expectHeard, expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { wordErrors } from '../support/stack-speech.ts'
@@ -45,11 +45,11 @@ describe.concurrent('a softphone', () => {
     const question = 'Please tell the director that the old lighthouse has been repaired.'
     const sound = await stack.speech.say(question)
 
-    await phone.command('dial', `sip:agent@${stack.sip.host}:${stack.sip.port};transport=${transport}`)
-    await phone.wait('CALL_ESTABLISHED')
-    const { id } = (await until(() => owner.newest('in'), 'the call'))!
-    const call = await owner.follow(id)
-    await call.agentSaid(1)
+    const { id, call } = await greeted(
+      phone,
+      owner,
+      `sip:agent@${stack.sip.host}:${stack.sip.port};transport=${transport}`,
+    )
     await phone.speak(sound)
     const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
     expect(wordErrors(question, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)

@@ -9,8 +9,9 @@ import { freePort, listening } from '../../infra/embedded/ports.ts'
 import { concatPcm } from '../../media/audio/frames.ts'
 import type { CodecName } from '../../media/contract/plan.ts'
 import { ended, HOST, type Stack } from './stack.ts'
+import type { Owner } from './stack-owner.ts'
 import { silence, wavOf } from './stack-speech.ts'
-import { PATIENCE } from './world.ts'
+import { PATIENCE, until } from './world.ts'
 
 export interface BaresipEvent {
   type: string
@@ -215,4 +216,14 @@ function linkOver(socket: Socket): Pick<Baresip, 'events' | 'command' | 'wait'> 
       })
     },
   }
+}
+
+/** Calls `uri`; resolves to the call of that owner once its agent has spoken. */
+export async function greeted(phone: Baresip, owner: Owner, uri: string) {
+  await phone.command('dial', uri)
+  await phone.wait('CALL_ESTABLISHED')
+  const { id } = (await until(() => owner.newest('in'), 'the call'))!
+  const call = await owner.follow(id)
+  await call.agentSaid(1)
+  return { id, call }
 }

@@ -3,8 +3,7 @@ import { z } from 'zod'
 import type { Deps } from '../../platform/deps.ts'
 import { paging } from '../../platform/http/paging.ts'
 import { notFound } from '../../platform/http/problem.ts'
-import { route } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import { KeyCreated, KeyInput, KeyList, KeyPath } from './schema.ts'
 import { createKey, futureDate, listKeys, revoke } from './service.ts'
 
@@ -44,20 +43,16 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
       return createKey(deps, ownerId, { name, scopes, expires_at: futureDate(deps, body.expires_at) }, save)
     },
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'revoke_key',
-    method: 'DELETE',
     path: '/keys/:key_id',
     scope: 'session',
     tag,
     summary: 'Revoke an API key; it stops working everywhere within 5 seconds',
     notATool,
     params: KeyPath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
+    async remove({ ownerId, params }) {
       if (!(await revoke(deps, ownerId, params.key_id))) throw notFound()
-      return { id: params.key_id, deleted: true as const }
     },
   })
 }

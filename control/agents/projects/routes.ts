@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { listOf, paging } from '../../platform/http/paging.ts'
-import { route } from '../../platform/http/route.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import {
   ProjectCreate,
-  ProjectDeleted,
   ProjectList,
   ProjectPatch,
   ProjectPath,
@@ -83,21 +82,15 @@ function oneProjectRoutes(app: FastifyInstance, deps: ProjectDeps): void {
     handle: async ({ ownerId, params, body }) =>
       presentProject(await patchProject(deps, ownerId, params.project_id, body)),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_project',
-    method: 'DELETE',
     path: '/projects/:project_id',
     scope: 'write',
     tag,
     summary: 'Delete a project and unbind its numbers',
     description: 'Its calls and contacts are kept. Calls in progress continue.',
     params: ProjectPath,
-    answer: ProjectDeleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await deleteProject(deps, ownerId, params.project_id)
-      return { id: params.project_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => deleteProject(deps, ownerId, params.project_id),
   })
 }
 
@@ -147,19 +140,13 @@ export function secretRoutes(app: FastifyInstance, deps: ProjectDeps): void {
     answer: SecretView,
     handle: async ({ ownerId, body }) => present(await setSecret(deps, ownerId, body.name, body.value)),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_secret',
-    method: 'DELETE',
     path: '/secrets/:name',
     scope: 'write',
     tag: 'Secrets',
     summary: 'Delete a secret',
     params: SecretPath,
-    answer: ProjectDeleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeSecret(deps, ownerId, params.name)
-      return { id: params.name, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeSecret(deps, ownerId, params.name),
   })
 }

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { ToolCall } from '../../../media/contract/messages.ts'
 import { isOwnTool, OWN_TOOLS } from '../../../media/contract/own-tools.ts'
 import { BROWSER } from '../../../media/contract/plan.ts'
-import { deleted } from '../../platform/http/shapes.ts'
 import { Phone } from '../../platform/phone.ts'
 import { Timezone } from '../../platform/timezone.ts'
 
@@ -266,7 +265,6 @@ export const ProjectView = z
   .meta({ id: 'Project' })
 
 export const ProjectPath = z.object({ project_id: z.uuid() })
-export const ProjectDeleted = deleted
 
 export const ToolPath = z.object({ project_id: z.uuid(), name: z.string() })
 export const ToolTrial = z.strictObject({

@@ -2,7 +2,7 @@
 
 import { firstPage } from '../../platform/http/paging.ts'
 import { type ProblemCode, type ProblemDocument, problems } from '../../platform/http/problem.ts'
-import { examples } from './examples/examples.ts'
+import { examples } from './examples.ts'
 
 type Json = Record<string, unknown>
 

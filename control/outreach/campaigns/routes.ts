@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { listOf } from '../../platform/http/paging.ts'
 import type { ProblemCode } from '../../platform/http/problem.ts'
-import { route, streamRoute } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route, streamRoute } from '../../platform/http/route.ts'
 import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import type { Action } from './lifecycle.ts'
 import { sendResults } from './results.ts'
@@ -97,21 +96,16 @@ function oneCampaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     errors: ['not_found', 'invalid_transition', 'moderation_rejected'],
     handle: ({ ownerId, params, body }) => patchCampaign(deps, ownerId, params.campaign_id, body),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_campaign',
-    method: 'DELETE',
     path: '/campaigns/:campaign_id',
     scope: 'write',
     tag,
     summary: 'Delete a draft and its contacts',
     description: 'A started campaign cannot be deleted: it is the record of who was called and of their consent.',
     params: CampaignPath,
-    answer: deleted,
     errors: ['not_found', 'invalid_transition'],
-    async handle({ ownerId, params }) {
-      await removeCampaign(deps, ownerId, params.campaign_id)
-      return { id: params.campaign_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeCampaign(deps, ownerId, params.campaign_id),
   })
 }
 

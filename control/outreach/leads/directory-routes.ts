@@ -3,8 +3,7 @@ import { knowledgeParts } from '../../knowledge/parts.ts'
 import { FileBody } from '../../knowledge/schema.ts'
 import { acceptUploads, assertForm, receiveUpload } from '../../knowledge/upload.ts'
 import { listOf } from '../../platform/http/paging.ts'
-import { route } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import { addDirectory, getDirectory, listDirectories, patchDirectory, removeDirectory } from './directories.ts'
 import type { LeadDeps } from './parts.ts'
 import { DirectoryFilters, DirectoryMade, DirectoryPatch, DirectoryPath, DirectoryView } from './schema.ts'
@@ -47,20 +46,14 @@ export async function directoryRoutes(app: FastifyInstance, deps: LeadDeps, tag:
     errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchDirectory(deps, ownerId, params.directory_id, body.name),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_lead_directory',
-    method: 'DELETE',
     path: '/lead-search/directories/:directory_id',
     scope: 'write',
     tag,
     summary: 'Delete a directory; leads found in it are kept',
     params: DirectoryPath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeDirectory(deps, ownerId, params.directory_id)
-      return { id: params.directory_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeDirectory(deps, ownerId, params.directory_id),
   })
 }
 

@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import { listOf } from '../../platform/http/paging.ts'
-import { route, streamRoute } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route, streamRoute } from '../../platform/http/route.ts'
 import { CampaignView } from '../campaigns/schema.ts'
 import { directoryRoutes } from './directory-routes.ts'
 import { sendLeads } from './export.ts'
@@ -151,9 +150,8 @@ function jobRoutes(app: FastifyInstance, deps: LeadDeps): void {
 }
 
 function deleteRoute(app: FastifyInstance, deps: LeadDeps): void {
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_lead_search',
-    method: 'DELETE',
     path: '/lead-search/:job_id',
     scope: 'write',
     tag,
@@ -161,12 +159,8 @@ function deleteRoute(app: FastifyInstance, deps: LeadDeps): void {
     description:
       'The search must have ended. Its cost is not refunded; contacts and campaigns created from it are kept. Companies that you paid for may be found, and charged, again.',
     params: JobPath,
-    answer: deleted,
     errors: ['not_found', 'invalid_transition'],
-    async handle({ ownerId, params }) {
-      await removeSearch(deps, ownerId, params.job_id)
-      return { id: params.job_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeSearch(deps, ownerId, params.job_id),
   })
 }
 

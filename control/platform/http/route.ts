@@ -19,6 +19,7 @@ import {
 } from './operation.ts'
 import { Problem } from './problem.ts'
 import { schemaOf } from './route-schema.ts'
+import { deleted } from './shapes.ts'
 
 export function route<
   R extends z.ZodType,
@@ -69,6 +70,30 @@ export function route<
   })
 }
 
+interface DeletionSpec<P extends z.ZodType, Q extends z.ZodType>
+  extends Omit<RouteSpec<P, Q, z.ZodUnknown, typeof deleted>, 'method' | 'answer' | 'handle'> {
+  /** Throws `not_found` when there is nothing to remove. */
+  remove(context: Context<z.output<P>, z.output<Q>, unknown>): Promise<unknown>
+}
+
+/** Declares a DELETE of the resource that the last parameter of the path names. */
+export function deletionRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodType = z.ZodUnknown>(
+  app: FastifyInstance,
+  deps: Deps,
+  { remove, ...spec }: DeletionSpec<P, Q>,
+): void {
+  route(app, deps, {
+    errors: ['not_found'],
+    ...spec,
+    method: 'DELETE',
+    answer: deleted,
+    async handle(context: Context<z.output<P>, z.output<Q>, unknown>) {
+      await remove(context)
+      return { id: lastParam(spec.path, context.params)!, deleted: true as const }
+    },
+  })
+}
+
 /** The only place where operations that may change something are recorded. */
 function auditedRun(
   log: AuditLog,
@@ -98,10 +123,14 @@ function toldOf({ status, body, replayed }: Outcome): Told {
 
 const isUuid = (value: unknown): value is string => z.uuid().safeParse(value).success
 
-/** The last parameter of the path. A phone number is personal data and is not recorded. */
-function namedBy(url: string, params: unknown): string | null {
-  const name = [...url.matchAll(/:(\w+)/g)].at(-1)?.[1]
-  return name === undefined || name === 'phone' ? null : String((params as Record<string, unknown>)[name])
+/** A phone number is personal data and is not recorded. */
+const namedBy = (url: string, params: unknown) => (lastName(url) === 'phone' ? null : lastParam(url, params))
+
+const lastName = (path: string) => [...path.matchAll(/:(\w+)/g)].at(-1)?.[1]
+
+function lastParam(path: string, params: unknown): string | null {
+  const name = lastName(path)
+  return name === undefined ? null : String((params as Record<string, unknown>)[name])
 }
 
 async function runOver<P, B>(

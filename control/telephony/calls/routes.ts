@@ -3,8 +3,7 @@ import { z } from 'zod'
 import { toUnits } from '../../billing/money.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
-import { route, streamRoute } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route, streamRoute } from '../../platform/http/route.ts'
 import type { CallDeps } from '../call-setup/ended.ts'
 import { CallFilters, CallInput } from '../call-setup/schema.ts'
 import type { RealtimeDeps } from '../realtime/livekit.ts'
@@ -132,9 +131,8 @@ function oneCallRoutes(app: FastifyInstance, deps: CallRouteDeps): void {
 }
 
 function eraseRoute(app: FastifyInstance, deps: Deps, eraseCall: EraseCall): void {
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'erase_call',
-    method: 'DELETE',
     path: '/calls/:call_id',
     scope: 'write',
     tag,
@@ -142,12 +140,8 @@ function eraseRoute(app: FastifyInstance, deps: Deps, eraseCall: EraseCall): voi
     description:
       'Permanently deletes the recording, transcript, summary, extracted data, tool calls, phone number, contact link, task, vars, SIP trace, and copies in webhook deliveries. Time, duration, result and cost are kept, because the ledger refers to them.',
     params: CallPath,
-    answer: deleted,
     errors: ['not_found', 'invalid_transition'],
-    async handle({ ownerId, params }) {
-      await eraseCall(deps, ownerId, params.call_id)
-      return { id: params.call_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => eraseCall(deps, ownerId, params.call_id),
   })
 }
 
@@ -207,20 +201,15 @@ function monitorRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
     errors: ['not_found', 'call_ended', 'call_not_answered', 'realtime_unavailable', 'engine_unavailable'],
     handle: ({ ownerId, params, body }) => monitorCall(deps, ownerId, params.call_id, body),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'unmonitor_call',
-    method: 'DELETE',
     path: '/calls/:call_id/monitor/:monitor_id',
     scope: 'write',
     tag,
     summary: 'Remove an operator from a call',
     description: 'After a takeover, the agent continues the call. An unknown id has no effect.',
     params: MonitorPath,
-    answer: deleted,
     errors: ['not_found', 'call_ended', 'call_not_answered', 'realtime_unavailable', 'engine_unavailable'],
-    async handle({ ownerId, params }) {
-      await unmonitorCall(deps, ownerId, params.call_id, params.monitor_id)
-      return { id: params.monitor_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => unmonitorCall(deps, ownerId, params.call_id, params.monitor_id),
   })
 }

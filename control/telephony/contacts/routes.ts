@@ -1,8 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
 import { listOf } from '../../platform/http/paging.ts'
-import { route } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import { ContactFilters, ContactPatch, ContactPath, ContactView } from './schema.ts'
 import { getContact, listContacts, patchContact, removeContact } from './service.ts'
 
@@ -48,9 +47,8 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params, body }) => patchContact(deps, ownerId, params.contact_id, body),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_contact',
-    method: 'DELETE',
     path: '/contacts/:contact_id',
     scope: 'write',
     tag,
@@ -58,11 +56,6 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     description:
       'Calls, campaigns and leads with the number are kept; the next call creates a new contact. To erase the personal data of the person everywhere, use `POST /erasure`.',
     params: ContactPath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeContact(deps, ownerId, params.contact_id)
-      return { id: params.contact_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeContact(deps, ownerId, params.contact_id),
   })
 }

@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../../platform/deps.ts'
 import { listOf, paging } from '../../platform/http/paging.ts'
-import { route } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import { SoftphoneCreate, SoftphoneCreated, SoftphonePatch, SoftphonePath, SoftphoneView } from './schema.ts'
 import {
   createSoftphone,
@@ -88,19 +87,13 @@ function oneSoftphoneRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params, save }) => renewPassword(deps, ownerId, params.softphone_id, save),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_softphone',
-    method: 'DELETE',
     path,
     scope: 'write',
     tag,
     summary: 'Delete a softphone',
     params: SoftphonePath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeSoftphone(deps, ownerId, params.softphone_id)
-      return { id: params.softphone_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeSoftphone(deps, ownerId, params.softphone_id),
   })
 }

@@ -2,8 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../../platform/deps.ts'
 import { listOf, paging } from '../../platform/http/paging.ts'
-import { route } from '../../platform/http/route.ts'
-import { deleted } from '../../platform/http/shapes.ts'
+import { deletionRoute, route } from '../../platform/http/route.ts'
 import { checkTrunk, TrunkCheck } from './check.ts'
 import { TrunkCreate, TrunkPatch, TrunkPath, TrunkView } from './schema.ts'
 import { createTrunk, getTrunk, patchTrunk, presentTrunk, removeTrunk } from './service.ts'
@@ -86,19 +85,13 @@ function oneTrunkRoutes(app: FastifyInstance, deps: Deps): void {
     errors: ['not_found'],
     handle: ({ ownerId, params }) => checkTrunk(deps, ownerId, params.trunk_id),
   })
-  route(app, deps, {
+  deletionRoute(app, deps, {
     id: 'delete_trunk',
-    method: 'DELETE',
     path: '/trunks/:trunk_id',
     scope: 'write',
     tag,
     summary: 'Delete a SIP trunk and its numbers',
     params: TrunkPath,
-    answer: deleted,
-    errors: ['not_found'],
-    async handle({ ownerId, params }) {
-      await removeTrunk(deps, ownerId, params.trunk_id)
-      return { id: params.trunk_id, deleted: true as const }
-    },
+    remove: ({ ownerId, params }) => removeTrunk(deps, ownerId, params.trunk_id),
   })
 }

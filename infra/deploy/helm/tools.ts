@@ -2,9 +2,9 @@
  * Helm and kubeconform, which check this directory's chart, built from their Go modules into the cache. The schemas
  * come from two modules that Helm depends on, so that tests download nothing.
  */
-import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { goInstall } from '../../embedded/go-install.ts'
 import { findGo } from '../../embedded/livekit.ts'
 import { run } from '../../setup/prepare.ts'
 import { makeOnce } from '../../setup/shared-folder.ts'
@@ -47,9 +47,10 @@ export async function buildChartTools(cache: string, logFile: string, signal: Ab
       async make(building) {
         mkdirSync(building)
         for (const [name, module] of Object.entries(PROGRAMS)) {
-          const output = await install(go, module, building, signal)
+          const output: string[] = []
+          await goInstall(go, [module], { target: building, signal, onLine: line => output.push(`${line}\n`) })
           if (existsSync(join(building, name))) continue
-          writeFileSync(logFile, output)
+          writeFileSync(logFile, output.join(''))
           throw new Error(signal.aborted ? 'build canceled' : `building ${name} failed, see ${logFile}`)
         }
         writeSchemas(await downloaded(go), join(building, 'schemas'))
@@ -59,33 +60,6 @@ export async function buildChartTools(cache: string, logFile: string, signal: Ab
   } catch (error) {
     return (error as Error).message
   }
-}
-
-function install(go: string, module: string, target: string, signal: AbortSignal): Promise<string> {
-  return new Promise(resolve => {
-    const output: string[] = []
-    const child = spawn('nice', ['-n', '15', go, 'install', module], {
-      env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
-      stdio: ['ignore', 'ignore', 'pipe'],
-      detached: true,
-    })
-    const stop = () => {
-      try {
-        process.kill(-child.pid!, 'SIGKILL')
-      } catch {
-        // exited meanwhile
-      }
-    }
-    const done = () => {
-      signal.removeEventListener('abort', stop)
-      resolve(output.join(''))
-    }
-    child.stderr.on('data', part => output.push(String(part)))
-    child.once('error', done)
-    child.once('close', done)
-    signal.addEventListener('abort', stop, { once: true })
-    if (signal.aborted) stop()
-  })
 }
 
 async function downloaded(go: string): Promise<Modules> {

@@ -1,30 +1,20 @@
 /** Claims of campaign contacts: a claim reads the current state, and its work is split into several transactions. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { claim } from '../../../control/outreach/campaigns/claim.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
 import { selectWork } from '../../../control/outreach/campaigns/pacer-sql.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
-import { createFilled, step } from './support.ts'
+import { contradictions, end, liveCalls, pace, type stubEngine, withEngine } from './dialing.ts'
+import { startFilled, step } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
-/** All places of a campaign are open. */
-const RAMPED_MS = 6000
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
-afterAll(() => control?.close())
 
-const always = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null }
-async function running(owner: Tenant, contacts: number, params: object = {}): Promise<string> {
-  const { id } = await createFilled(owner, contacts, { params: { ...always, ...params } })
-  expect((await step(owner, id, 'start')).body.status).toBe('running')
-  control.deps.clock.advance(RAMPED_MS)
-  return id
-}
+const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)
 const live = (...ids: string[]) => liveCalls(control, ...ids)
 async function stopAll(owner: Tenant, ...ids: string[]): Promise<void> {
   for (const id of ids) await step(owner, id, 'stop')

@@ -1,10 +1,11 @@
 /** Dialling without an engine: the bus records the commands, and tests end the calls. */
 
+import { afterAll, beforeAll } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
 import { newPacerState, paceOnce } from '../../../control/outreach/campaigns/pacer.ts'
 import { finish } from '../../../control/telephony/calls/finish.ts'
 import type { CallRecord, PlaceCommand } from '../../../media/contract/messages.ts'
-import type { TestControl } from '../../support/control.ts'
+import { createControl, type TestControl } from '../../support/control.ts'
 import { record, unanswered } from '../../support/records.ts'
 
 export interface Placed {
@@ -30,6 +31,18 @@ export function stubEngine(deps: Deps, { capacity = 10_000, onPlace = (_: PlaceC
     },
   }
   return { deps: stub, placed }
+}
+
+/** Opens a control plane with an engine for the tests of the file, hands them to `use`, and closes it afterwards. */
+export function withEngine(
+  use: (opened: { control: TestControl; engine: ReturnType<typeof stubEngine> }) => void,
+): void {
+  let control: TestControl | undefined
+  beforeAll(async () => {
+    control = await createControl({ config: { trial_balance: '1000' } })
+    use({ control, engine: stubEngine(control.deps) })
+  })
+  afterAll(() => control?.close())
 }
 
 /** Rounds of one pacer until there is nothing to do at once. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { topUp } from '../../../control/access/accounts/service.ts'
 import { startControl } from '../../../control/app.ts'
 import { sweepOverdue } from '../../../control/background/engine.ts'
@@ -6,31 +6,19 @@ import { newPacerState, paceOnce, startPacer } from '../../../control/outreach/c
 import { createCampaignDialer } from '../../../control/outreach/campaigns/place.ts'
 import { connect, type Sql } from '../../../control/platform/db/connect.ts'
 import { insertDoNotCall } from '../../../control/telephony/do-not-call/sql.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
-import { createDraft, createFilled, nextCallee, step, upload } from './support.ts'
+import { contradictions, end, liveCalls, pace, stubEngine, withEngine } from './dialing.ts'
+import { ALWAYS, createDraft, createFilled, nextCallee, RAMPED_MS, startFilled, step, upload } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
 const HOLD = 50_000n // one minute
-/** All places of a campaign are open. */
-const RAMPED_MS = 6000
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
-})
-afterAll(async () => {
-  await control?.close()
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
 
-const always = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null }
-async function running(owner: Tenant, contacts: number, params: object = {}): Promise<string> {
-  const { id } = await createFilled(owner, contacts, { params: { ...always, ...params } })
-  expect((await step(owner, id, 'start')).body.status).toBe('running')
-  control.deps.clock.advance(RAMPED_MS)
-  return id
-}
+const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)
 const see = async (owner: Tenant, id: string) => (await owner.call('GET', `/campaigns/${id}`)).body
 const contactsOf = async (owner: Tenant, id: string) =>
   (await owner.call('GET', `/campaigns/${id}/contacts?limit=200`)).body.items.reverse()
@@ -72,7 +60,7 @@ test('no more calls at once than the campaign has places, whoever looks, and the
 
 test('the places are opened evenly, also when the window opens', async () => {
   const owner = await createTenant(control)
-  const { id } = await createFilled(owner, 50, { params: { ...always, concurrency: 50 } })
+  const { id } = await createFilled(owner, 50, { params: { ...ALWAYS, concurrency: 50 } })
   await step(owner, id, 'start')
   const state = newPacerState()
   const counts: number[] = []
@@ -152,7 +140,7 @@ test('money ends with the call that it still pays for; the campaign pauses when 
 
   const other = await createTenant(control)
   await setMoney(other, HOLD - 1n)
-  const topped = await createFilled(other, 2, { params: always })
+  const topped = await createFilled(other, 2, { params: ALWAYS })
   expect((await step(other, topped.id, 'start')).status).toBe(402)
   await topUp(control.deps, other.ownerId, '0.0001')
   await step(other, topped.id, 'start')
@@ -206,7 +194,7 @@ test('a call that no engine takes in time is no attempt; the person is called la
 test('who must not be called is skipped with the reason, also when it is asked for after the claim', async () => {
   const owner = await createTenant(control)
   const [listed, late, premium] = [nextCallee(), nextCallee(), '+19002345678']
-  const draft = await createDraft(owner, { params: always })
+  const draft = await createDraft(owner, { params: ALWAYS })
   await upload(owner, draft.id, [{ phone: listed }, { phone: late }])
   await control.deps.sql`
     insert into campaign_contacts (id, campaign_id, owner_id, seq, phone, next_attempt_at, created_at)
@@ -241,7 +229,7 @@ test('who must not be called is skipped with the reason, also when it is asked f
 test('nobody is dialled outside the window or in quiet hours, and the call carries the end of both', async () => {
   const owner = await createTenant(control)
   const draft = await createDraft(owner, {
-    params: { ...always, window_start: '09:00', window_end: '18:00', quiet_hours: { start: '21:00', end: '08:00' } },
+    params: { ...ALWAYS, window_start: '09:00', window_end: '18:00', quiet_hours: { start: '21:00', end: '08:00' } },
   })
   // New York: quiet until 13:00 UTC in winter, 12:00 in summer. Berlin never is within this window.
   await upload(owner, draft.id, [{ phone: '+12122345678' }, { phone: '+493012345678' }])
@@ -278,7 +266,7 @@ test('a scheduled campaign begins at its time; a pause lets live calls end; a st
   const owner = await createTenant(control)
   const { clock } = control.deps
   const start = new Date(clock.wall() + 3_600_000).toISOString()
-  const { id } = await createFilled(owner, 6, { params: { ...always, concurrency: 2, scheduled_start_at: start } })
+  const { id } = await createFilled(owner, 6, { params: { ...ALWAYS, concurrency: 2, scheduled_start_at: start } })
   expect((await step(owner, id, 'start')).body.status).toBe('scheduled')
   await pace(engine.deps)
   expect((await see(owner, id)).status).toBe('scheduled')
@@ -354,7 +342,7 @@ test('two campaigns share the pace of a trunk evenly, with a second process besi
 test('pauses, resumes and ends at any instant leave nobody out and nobody called twice for an attempt', async () => {
   const owner = await createTenant(control)
   const { id } = await createFilled(owner, 60, {
-    params: { ...always, concurrency: 20, retries: 1, retry_interval_min: 1 },
+    params: { ...ALWAYS, concurrency: 20, retries: 1, retry_interval_min: 1 },
   })
   const ended: Promise<unknown>[] = []
   const outcomes = [

@@ -1,5 +1,5 @@
 /** Campaigns whose process dies in the middle of a step; pace, window and spending limit of campaigns that continue. */
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'
 import { newPacerState, paceOnce, startPacer } from '../../../control/outreach/campaigns/pacer.ts'
@@ -7,28 +7,18 @@ import { createCampaignDialer } from '../../../control/outreach/campaigns/place.
 import { connect, connectAlone, type Sql } from '../../../control/platform/db/connect.ts'
 import { createPace } from '../../../media/bus/dial-rate.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
-import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
+import { createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { contradictions, end, liveCalls, pace, stubEngine } from './dialing.ts'
-import { createFilled, step } from './support.ts'
+import { contradictions, end, liveCalls, pace, stubEngine, withEngine } from './dialing.ts'
+import { ALWAYS, createFilled, RAMPED_MS, startFilled, step } from './support.ts'
 
 let control: TestControl
 let engine: ReturnType<typeof stubEngine>
-/** All places of a campaign are open. */
-const RAMPED_MS = 6000
-beforeAll(async () => {
-  control = await createControl({ config: { trial_balance: '1000' } })
-  engine = stubEngine(control.deps)
+withEngine(opened => {
+  ;({ control, engine } = opened)
 })
-afterAll(() => control?.close())
 
-const always = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null }
-async function running(owner: Tenant, contacts: number, params: object = {}): Promise<string> {
-  const { id } = await createFilled(owner, contacts, { params: { ...always, ...params } })
-  expect((await step(owner, id, 'start')).body.status).toBe('running')
-  control.deps.clock.advance(RAMPED_MS)
-  return id
-}
+const running = (owner: Tenant, contacts: number, params: object = {}) => startFilled(control, owner, contacts, params)
 const see = async (owner: Tenant, id: string) => (await owner.call('GET', `/campaigns/${id}`)).body
 const live = (...ids: string[]) => liveCalls(control, ...ids)
 const contactOf = async (callId: string) => {
@@ -157,7 +147,7 @@ test('news of a start that come late do not close what a later start of that eng
 
 /** So many contacts, without telephones that libphonenumber would have to read. */
 async function filled(owner: Tenant, contacts: number, status: string): Promise<string> {
-  const { id } = await createFilled(owner, 1, { params: always })
+  const { id } = await createFilled(owner, 1, { params: ALWAYS })
   await step(owner, id, 'start')
   await step(owner, id, 'stop')
   await control.deps.sql.begin(async tx => {

@@ -1,16 +1,22 @@
 /** Helpers shared by the tests of campaigns. */
+import { expect } from 'vitest'
 import type { Tenant, TestControl } from '../../support/control.ts'
 
 let numbers = 0
 /** `+1 212 …`, valid ones, another each time. */
 export const nextCallee = () => `+1212${2_000_000 + numbers++}`
 
+/** A campaign with these parameters may dial at any time. */
+export const ALWAYS = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null }
+/** Milliseconds after its start until all slots of a campaign are open. */
+export const RAMPED_MS = 6000
+
 export async function createDraft(owner: Tenant, input: object = {}) {
   const { status, body } = await owner.call('POST', '/campaigns', {
     name: 'Spring',
     project_id: owner.projectId,
     task: 'Say hello.',
-    params: { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null },
+    params: ALWAYS,
     ...input,
   })
   if (status !== 201) throw new Error(JSON.stringify(body))
@@ -33,6 +39,14 @@ export async function createFilled(owner: Tenant, contacts: number, input: objec
   )
   if (body.accepted !== contacts) throw new Error(JSON.stringify(body))
   return campaign
+}
+
+/** Starts a campaign with so many contacts, and opens all its slots. */
+export async function startFilled({ deps }: TestControl, owner: Tenant, contacts: number, params: object = {}) {
+  const { id } = await createFilled(owner, contacts, { params: { ...ALWAYS, ...params } })
+  expect((await step(owner, id, 'start')).body.status).toBe('running')
+  deps.clock.advance(RAMPED_MS)
+  return id
 }
 
 /** As if its calls had ended so: by order of upload, each with its counters. */

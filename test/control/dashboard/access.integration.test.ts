@@ -10,6 +10,7 @@ import { deliver } from '../../../control/webhooks/deliver.ts'
 import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
 import { createControl, nextPhone, type TestControl } from '../../support/control.ts'
 import { openWith, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
+import { onlyJobs } from '../../support/jobs.ts'
 import { createReceiver, type Received, type Receiver } from '../../support/receiver.ts'
 import { record } from '../../support/records.ts'
 
@@ -29,13 +30,7 @@ const pages: TestPage[] = []
 beforeAll(async () => {
   control = await createControl()
   address = await control.app.listen({ port: 0, host: '127.0.0.1' })
-  const others = new Proxy({} as Parameters<typeof startWorkers>[1], {
-    get: (_, name) =>
-      name === 'webhook.deliver'
-        ? (data: Parameters<typeof deliver>[1]) => deliver(control.deps, data)
-        : async () => {},
-  })
-  workers = await startWorkers(control.deps, others)
+  workers = await startWorkers(control.deps, onlyJobs({ 'webhook.deliver': data => deliver(control.deps, data) }))
   receiver = await createReceiver()
   if (chromiumPath) browser = await openBrowser({ microphone: '/dev/null' })
 })

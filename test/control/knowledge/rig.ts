@@ -1,7 +1,8 @@
 /** Parts of the knowledge base that tests script. */
 import type { KnowledgeParts } from '../../../control/deps.ts'
 import type { Embedder, Extracted, Extractor } from '../../../control/knowledge/documents/types.ts'
-import type { JobData, startWorkers } from '../../../control/platform/jobs/jobs.ts'
+import type { JobData } from '../../../control/platform/jobs/jobs.ts'
+import { onlyJobs } from '../../support/jobs.ts'
 
 /** Vectors by the letters of a text; `before` may wait, count and refuse. */
 export function fakeEmbedder(
@@ -51,6 +52,4 @@ export type Changed = Partial<KnowledgeParts>
 
 /** Runs only this job; other jobs are fetched and discarded. */
 export const onlyIndexing = (run: (job: JobData['knowledge.index']) => Promise<void>) =>
-  new Proxy({} as Parameters<typeof startWorkers>[1], {
-    get: (_, name) => (name === 'knowledge.index' ? run : async () => {}),
-  })
+  onlyJobs({ 'knowledge.index': run })

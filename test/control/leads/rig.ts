@@ -3,9 +3,10 @@ import { expect } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
 import { createSearcher, type Searcher } from '../../../control/outreach/leads/job.ts'
 import type { Brief, LeadParts } from '../../../control/outreach/leads/vocabulary/types.ts'
-import type { JobData, startWorkers } from '../../../control/platform/jobs/jobs.ts'
+import type { JobData } from '../../../control/platform/jobs/jobs.ts'
 import { brief, fakeLeads } from '../../fakes/leads.ts'
 import type { Tenant, TestControl } from '../../support/control.ts'
+import { onlyJobs } from '../../support/jobs.ts'
 
 export const wish = (part: Partial<Brief> = {}) => ({
   brief_raw: 'I need dental clinics in Oakland',
@@ -69,7 +70,4 @@ export async function audit(
 }
 
 /** Runs only this job; other jobs are fetched and discarded. */
-export const onlySearches = (run: (job: JobData['leads.search']) => Promise<void>) =>
-  new Proxy({} as Parameters<typeof startWorkers>[1], {
-    get: (_, name) => (name === 'leads.search' ? run : async () => {}),
-  })
+export const onlySearches = (run: (job: JobData['leads.search']) => Promise<void>) => onlyJobs({ 'leads.search': run })

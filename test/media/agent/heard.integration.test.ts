@@ -1,16 +1,11 @@
 /** Text that the agent marks as heard, compared with the transcription of the audio up to the interruption. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../../infra/adapters/clock.ts'
-import { readConfig } from '../../../infra/config/config.ts'
-import { modelsFolder } from '../../../infra/models/offline-speech.ts'
+import { describe, expect, it } from 'vitest'
 import { heardText, paceOf } from '../../../media/agent/heard.ts'
 import { fromFirstSound } from '../../../media/agent/speech-output.ts'
 import { concatPcm, createChunker } from '../../../media/audio/frames.ts'
-import { createSpeechClient, type SpeechClient } from '../../../media/models/speech/client.ts'
-import { type SpeechServer, startSpeechServer } from '../../../media/models/speech/server.ts'
-import { loadModels } from '../../../media/models/speech/sherpa.ts'
+import type { SpeechClient } from '../../../media/models/speech/client.ts'
 import type { SpokenWord } from '../../../media/ports/speech.ts'
-import { quietLog } from '../../support/world.ts'
+import { withSpeech } from '../../support/speech.ts'
 
 const SENTENCES = [
   'Your table for four people is booked for tomorrow at seven in the evening.',
@@ -22,17 +17,9 @@ const SENTENCES = [
 ]
 const SHARES = [0.2, 0.35, 0.5, 0.65, 0.8]
 
-let server: SpeechServer
 let client: SpeechClient
-beforeAll(async () => {
-  const models = await loadModels(modelsFolder(readConfig().cache), 1)
-  server = await startSpeechServer({ host: '127.0.0.1', port: 0, models, log: quietLog })
-  client = createSpeechClient({ host: '127.0.0.1', port: server.port, clock: systemClock, log: quietLog })
-  await client.ready
-})
-afterAll(async () => {
-  client.close()
-  await server.close()
+withSpeech(opened => {
+  client = opened.client
 })
 
 const never = new AbortController().signal

@@ -1,7 +1,8 @@
 /** Admission of inbound calls: capacity for calls that wait for control, and draining. */
 import { describe, expect, it } from 'vitest'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
-import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
+import type { EarlySound } from '../../../media/ports/inbound.ts'
+import { fakeOffer } from '../../fakes/call.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeTts } from '../../fakes/speech.ts'
@@ -38,15 +39,7 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
   }
   const rejected: string[] = []
   const shed: string[] = []
-  const offer = (): InboundOffer => ({
-    called: '+1',
-    caller: '+2',
-    source: '127.0.0.1',
-    trunkId: null,
-    signal: new AbortController().signal,
-    answer: async () => null,
-    reject: refusal => rejected.push(refusal),
-  })
+  const offer = () => fakeOffer({ reject: refusal => rejected.push(refusal) })
   return {
     callManager: await openCallManager(options as unknown as CallManagerOptions),
     admit,

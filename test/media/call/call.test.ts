@@ -2,20 +2,17 @@
  * A whole call with simulated time: machine, conversation, money, leases, events; only the leg and the bus are fakes.
  */
 import { describe, expect, it } from 'vitest'
-import { AskUnanswered, type EngineBus } from '../../../media/bus/engine-bus.ts'
-import { Call, type CallDeps } from '../../../media/call/call.ts'
-import { type CallEventBody, CallRecord, type EndedReason } from '../../../media/contract/messages.ts'
+import { AskUnanswered } from '../../../media/bus/engine-bus.ts'
+import { Call } from '../../../media/call/call.ts'
+import { type CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
 import type { CallPlan } from '../../../media/contract/plan.ts'
-import { createSealer } from '../../../media/contract/seal.ts'
-import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import type { DialResult } from '../../../media/ports/dialer.ts'
-import type { InboundOffer } from '../../../media/ports/inbound.ts'
-import type { Leg, LegEnd, LegSink } from '../../../media/ports/leg.ts'
+import type { Leg } from '../../../media/ports/leg.ts'
 import type { LlmEvent } from '../../../media/ports/llm.ts'
+import { callDeps, fakeBus, fakeLeg, fakeOffer } from '../../fakes/call.ts'
 import { FakeLine, fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
-import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
-import { quietLog } from '../../support/world.ts'
+import { fakeLlm, fakeStt } from '../../fakes/speech.ts'
 
 interface Options {
   plan?: Partial<CallPlan>
@@ -33,24 +30,19 @@ function world(options: Options = {}) {
   const asked: number[] = []
   let leases = 0
   const extend = [...(options.extend ?? [])]
-  const bus = {
-    engine: 'e',
-    boot: 'b',
-    emitter: () => async (event: CallEventBody) => void events.push(event),
+  const bus = fakeBus(event => events.push(event), {
     renewLease: options.renew ?? (async () => void leases++),
-    dropLease: async () => {},
-    ask: async (_: string, request: { talked_ms: number }) => {
-      asked.push(request.talked_ms)
+    ask: async (_: string, request: object) => {
+      asked.push((request as { talked_ms: number }).talked_ms)
       const answer = extend.shift() ?? 'silence'
       if (answer === 'silence') throw new AskUnanswered('call.extend')
-      return { paid_ms: answer * 1000 }
+      return { paid_ms: answer * 1000 } as never
     },
-  } as unknown as EngineBus
+  })
   const leg = fakeLeg()
   const stt = fakeStt(options.says ?? [])
-  const deps: CallDeps = {
+  const deps = callDeps({
     bus,
-    sealer: createSealer('0123456789abcdef'),
     dialer: {
       dial: ({ signal, onRinging }) => {
         onRinging()
@@ -58,13 +50,9 @@ function world(options: Options = {}) {
       },
     },
     clock,
-    log: quietLog,
-    vad: createEnergyVad(),
     sttFor: () => stt,
-    ttsFor: () => fakeTts(),
     llmFor: () => fakeLlm(options.replies ?? (() => [{ type: 'text', delta: 'Fine.' }])),
-    fetch: () => Promise.reject(new Error('none')),
-  }
+  })
   const whole = plan({ greeting: 'Hi.', ...options.plan })
   return {
     clock,
@@ -78,36 +66,6 @@ function world(options: Options = {}) {
     record: () =>
       CallRecord.parse((events.find(event => event.type === 'call.ended') as { record: unknown } | undefined)?.record),
   }
-}
-
-function fakeLeg() {
-  let end: (value: LegEnd) => void = () => {}
-  const hungUp: EndedReason[] = []
-  const leg = {
-    kind: 'sip' as const,
-    sampleRate: 8000,
-    sink: null as LegSink | null,
-    hungUp,
-    attach(sink: LegSink) {
-      leg.sink = sink
-    },
-    ended: new Promise<LegEnd>(resolve => (end = resolve)),
-    async hangup(reason: EndedReason) {
-      hungUp.push(reason)
-      end({ by: 'local', reason })
-    },
-    remoteHangup: () => end({ by: 'remote', reason: 'caller_hangup' }),
-    stats: () => ({
-      codec: 'PCMU',
-      packets_sent: 1,
-      packets_received: 1,
-      packets_lost: 0,
-      packets_late: 0,
-      packets_rejected: 0,
-      jitter_ms: 0,
-    }),
-  }
-  return leg satisfies Leg
 }
 
 async function talking(options: Options = {}) {
@@ -264,18 +222,10 @@ describe('a lease', () => {
 })
 
 describe('an inbound call', () => {
-  const offer = (answer: () => Promise<Leg | null>, gone = false): InboundOffer => {
+  const offer = (answer: () => Promise<Leg | null>, gone = false) => {
     const controller = new AbortController()
     if (gone) controller.abort()
-    return {
-      called: '+1',
-      caller: '+2',
-      source: '127.0.0.1',
-      trunkId: null,
-      signal: controller.signal,
-      answer,
-      reject() {},
-    }
+    return fakeOffer({ signal: controller.signal, answer })
   }
 
   it('is answered and talks', async () => {

@@ -1,66 +1,28 @@
 /** Calls with an operator and a transfer at once: the audio paths, and dials that are cancelled. */
 import { randomUUID } from 'node:crypto'
 import { expect, it } from 'vitest'
-import type { EngineBus } from '../../../media/bus/engine-bus.ts'
-import { Call, type CallDeps } from '../../../media/call/call.ts'
+import { Call } from '../../../media/call/call.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
-import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
-import type { InboundOffer } from '../../../media/ports/inbound.ts'
-import type { Leg, LegEnd, LegSink } from '../../../media/ports/leg.ts'
 import type { LlmEvent } from '../../../media/ports/llm.ts'
 import type { MonitorRoomOptions } from '../../../media/ports/rooms.ts'
+import { callDeps, fakeBus, fakeLeg, fakeOffer } from '../../fakes/call.ts'
 import { FakeLine, fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
-import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
-import { quietLog } from '../../support/world.ts'
-
-function fakeLeg(line?: Leg['line']) {
-  const { promise: ended, resolve: end } = Promise.withResolvers<LegEnd>()
-  const leg = {
-    kind: 'sip' as const,
-    sampleRate: 8000,
-    ended,
-    sink: null as LegSink | null,
-    ...(line ? { line } : {}),
-    attach(sink: LegSink) {
-      leg.sink = sink
-    },
-    hangup: async () => end({ by: 'local', reason: 'agent_hangup' }),
-    stats: () => ({
-      codec: '',
-      packets_sent: 0,
-      packets_received: 0,
-      packets_lost: 0,
-      packets_late: 0,
-      packets_rejected: 0,
-      jitter_ms: 0,
-    }),
-  }
-  return leg satisfies Leg
-}
+import { fakeLlm, fakeStt } from '../../fakes/speech.ts'
 
 async function world(respond: () => AsyncIterable<LlmEvent>) {
   const [clock, sealer, callId] = [fakeClock(), createSealer('0123456789abcdef'), randomUUID()]
-  const [caller, second] = [fakeLeg({ trunkId: 't', number: '+12025550100', transfer: 'bridge' }), fakeLeg()]
+  const [caller, second] = [fakeLeg({ line: { trunkId: 't', number: '+12025550100', transfer: 'bridge' } }), fakeLeg()]
   const events: CallEventBody[] = []
   const dials: DialOptions[] = []
   const dialed = Promise.withResolvers<DialResult>()
   let room: MonitorRoomOptions | null = null
-  const deps: CallDeps = {
-    bus: {
-      engine: 'e',
-      boot: 'b',
-      renewLease: async () => {},
-      dropLease: async () => {},
-      emitter: () => async (event: CallEventBody) => void events.push(event),
-      ask: async () => ({ paid_ms: 600_000, granted: true }),
-    } as unknown as EngineBus,
+  const deps = callDeps({
+    bus: fakeBus(event => events.push(event), { ask: async () => ({ paid_ms: 600_000, granted: true }) as never }),
     sealer,
     clock,
-    log: quietLog,
-    vad: createEnergyVad(),
     dialer: {
       dial(options) {
         dials.push(options)
@@ -75,19 +37,9 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
       },
     },
     sttFor: () => fakeStt(['A person, please.']),
-    ttsFor: () => fakeTts(),
     llmFor: () => ({ ...fakeLlm(() => []), respond }),
-    fetch: () => Promise.reject(new Error('none')),
-  }
-  const offer: InboundOffer = {
-    called: '',
-    caller: '',
-    source: '',
-    trunkId: null,
-    signal: new AbortController().signal,
-    answer: async () => caller,
-    reject() {},
-  }
+  })
+  const offer = fakeOffer({ answer: async () => caller })
   const transfers = [
     { name: 'sales', to: '+4930123456', description: '', announce: null },
     { name: 'anybody', to: 'browser', description: '', announce: null },

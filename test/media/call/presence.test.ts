@@ -7,7 +7,7 @@ import { HEARTBEAT_TTL_MS } from '../../../media/bus/keys.ts'
 import { IN_TRANSIT_MS, MIN_DRAINING_MS } from '../../../media/bus/load-balancing.ts'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
 import type { Heartbeat } from '../../../media/contract/messages.ts'
-import type { InboundOffer } from '../../../media/ports/inbound.ts'
+import { fakeOffer } from '../../fakes/call.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog } from '../../support/world.ts'
 
@@ -61,16 +61,7 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
     ...over,
   }
   const callManager = await openCallManager(options as unknown as CallManagerOptions)
-  const offer = () =>
-    callManager.offer({
-      called: '+1',
-      caller: '+2',
-      source: '127.0.0.1',
-      trunkId: null,
-      signal: new AbortController().signal,
-      answer: async () => null,
-      reject: refusal => rejected.push(refusal),
-    } satisfies InboundOffer)
+  const offer = () => callManager.offer(fakeOffer({ reject: refusal => rejected.push(refusal) }))
   /** Time passes, and what was promised comes. */
   const pass = async (ms: number) => {
     for (let left = ms; left > 0; left -= 100) {

@@ -1,17 +1,13 @@
 /** The kind of agent that a call gets by its plan, and that its record comes from the same transcript. */
 import { describe, expect, it } from 'vitest'
-import type { EngineBus } from '../../../media/bus/engine-bus.ts'
-import { Call, type CallDeps } from '../../../media/call/call.ts'
+import { Call } from '../../../media/call/call.ts'
 import { type CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
 import type { LlmPlan } from '../../../media/contract/plan.ts'
-import { createSealer } from '../../../media/contract/seal.ts'
-import { createEnergyVad } from '../../../media/models/energy-vad.ts'
-import type { Leg, LegEnd, LegSink } from '../../../media/ports/leg.ts'
 import type { RealtimeModel, RealtimeOptions } from '../../../media/ports/realtime-model.ts'
+import { callDeps, fakeBus, fakeLeg } from '../../fakes/call.ts'
 import { FakeLine, fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
-import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
-import { quietLog } from '../../support/world.ts'
+import { fakeLlm, fakeStt } from '../../fakes/speech.ts'
 
 /** The model as a port, without a vendor. */
 function fakeModel() {
@@ -41,43 +37,21 @@ async function call(planned: LlmPlan) {
   const events: CallEventBody[] = []
   const { model, sessions } = fakeModel()
   const llm = fakeLlm(() => [{ type: 'text', delta: 'Fine.' }])
-  let end: (value: LegEnd) => void = () => {}
-  const ended = new Promise<LegEnd>(resolve => (end = resolve))
-  const media = { codec: 'PCMU', packets_sent: 1, packets_received: 1, packets_lost: 0, packets_late: 0 }
-  let sink: LegSink | null = null
-  const leg: Leg = {
-    kind: 'sip',
-    sampleRate: 8000,
-    attach: given => (sink = given),
-    ended,
-    hangup: async reason => end({ by: 'local', reason }),
-    stats: () => ({ ...media, packets_rejected: 0, jitter_ms: 0 }),
-  }
-  const deps: CallDeps = {
-    bus: {
-      engine: 'e',
-      boot: 'b',
-      emitter: () => async (event: CallEventBody) => void events.push(event),
-      renewLease: async () => {},
-      dropLease: async () => {},
-    } as unknown as EngineBus,
-    sealer: createSealer('0123456789abcdef'),
+  const leg = fakeLeg()
+  const deps = callDeps({
+    bus: fakeBus(event => events.push(event)),
     dialer: { dial: async () => ({ ok: true, leg }) },
     clock,
-    log: quietLog,
-    vad: createEnergyVad(),
     sttFor: () => fakeStt(['Hello.']),
-    ttsFor: () => fakeTts(),
     llmFor: () => llm,
     realtimeFor: given => (given.llm.provider === 'openai_realtime' ? model : null),
-    fetch: () => Promise.reject(new Error('none')),
-  }
+  })
   const running = Call.dial(plan({ greeting: 'Hi.', llm: planned, goal: 'A greeting' }), deps)
   await settle()
-  const line = new FakeLine(sink!, clock)
+  const line = new FakeLine(leg.sink!, clock)
   const record = () =>
     CallRecord.parse((events.find(event => event.type === 'call.ended') as { record: unknown } | undefined)?.record)
-  return { running, line, sessions, llm, record, hangUp: () => end({ by: 'remote', reason: 'caller_hangup' }) }
+  return { running, line, sessions, llm, record, hangUp: leg.remoteHangup }
 }
 
 describe('a call', () => {

@@ -5,42 +5,25 @@ import type { CallEventBody } from '../../../media/contract/messages.ts'
 import type { TransferTarget } from '../../../media/contract/plan.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
-import type { Leg, LegEnd, LegSink, TransferResult } from '../../../media/ports/leg.ts'
+import type { Leg, LegEnd, TransferResult } from '../../../media/ports/leg.ts'
+import { fakeLeg } from '../../fakes/call.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeStt, fakeTts } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'
 
-function fakeLeg(sampleRate: number, line?: Leg['line']) {
-  const { promise: ended, resolve: end } = Promise.withResolvers<LegEnd>()
+/** A leg whose hang-ups the test completes. */
+function slowLeg(options: Parameters<typeof fakeLeg>[0]) {
+  const leg = fakeLeg(options)
   const hangUps: PromiseWithResolvers<void>[] = []
-  const leg = {
-    kind: 'sip' as const,
-    sampleRate,
-    ...(line ? { line } : {}),
-    sink: null as LegSink | null,
+  return Object.assign(leg, {
     hangUps,
-    end,
-    attach(sink: LegSink) {
-      leg.sink = sink
-    },
-    ended,
     hangup() {
-      end({ by: 'local', reason: 'transferred' })
+      leg.end({ by: 'local', reason: 'transferred' })
       hangUps.push(Promise.withResolvers<void>())
       return hangUps.at(-1)!.promise
     },
-    stats: () => ({
-      codec: '',
-      packets_sent: 0,
-      packets_received: 0,
-      packets_lost: 0,
-      packets_late: 0,
-      packets_rejected: 0,
-      jitter_ms: 0,
-    }),
-  }
-  return leg satisfies Leg
+  })
 }
 
 const target: TransferTarget = { name: 'sales', to: '+4930123456', description: '', announce: null }
@@ -53,13 +36,13 @@ const frame = (level: number, samples = 160) => ({
 
 function world({ by = 'bridge' as 'bridge' | 'refer', mayStepAside = true } = {}) {
   const referred: { result: PromiseWithResolvers<TransferResult>; consulted: boolean }[] = []
-  const caller = Object.assign(fakeLeg(8000, { trunkId: 't', number: '+12025550100', transfer: by }), {
+  const caller = Object.assign(slowLeg({ line: { trunkId: 't', number: '+12025550100', transfer: by } }), {
     transfer(_to: string, consulted?: Leg) {
       referred.push({ result: Promise.withResolvers(), consulted: consulted !== undefined })
       return referred.at(-1)!.result.promise
     },
   })
-  const second = fakeLeg(16_000)
+  const second = slowLeg({ sampleRate: 16_000 })
   const dials: DialOptions[] = []
   const dialed = Promise.withResolvers<DialResult>()
   const events: CallEventBody[] = []

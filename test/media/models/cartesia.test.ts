@@ -1,24 +1,22 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { type CartesiaOptions, type CartesiaTts, createCartesiaTts } from '../../../media/models/cartesia.ts'
 import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { fakeClock } from '../../fakes/line.ts'
 import { type FakeCartesia, startFakeCartesia } from '../../fakes/vendors/cartesia.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'
+import { expectNoOutput } from '../../support/silence.ts'
 
 const KEY = 'sk_car_secret'
 let server: FakeCartesia
 let voices: CartesiaTts[]
-let printed: ReturnType<typeof vi.spyOn>[]
 
+expectNoOutput()
 beforeEach(async () => {
   server = await startFakeCartesia()
   voices = []
-  printed = (['log', 'warn', 'error', 'info'] as const).map(name => vi.spyOn(console, name))
 })
 afterEach(async () => {
-  for (const spy of printed) expect(spy).not.toHaveBeenCalled()
-  vi.restoreAllMocks()
   for (const voice of voices) voice.close()
   await until('all sockets closed', () => server.open() === 0)
   await server.close()

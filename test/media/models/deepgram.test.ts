@@ -51,6 +51,15 @@ const talk = (rate = 8000) =>
     [0, 200],
   ])
 
+/** Speaks the word of that number for 400 ms, then is silent for 200 ms. Returns the wire time of the last frame. */
+function pushWord(stream: SttStream, word: number, fromMs: number): number {
+  const pcm = spoken(8000, [
+    [word, 400],
+    [0, 200],
+  ])
+  return push(stream, pcm, fromMs)
+}
+
 describe('deepgram', () => {
   it('sends sound, forces a final and answers with the words of the utterance', async () => {
     const stream = open()
@@ -71,22 +80,8 @@ describe('deepgram', () => {
 
   it('tells utterances apart by wire time, over a gap in the packets too', async () => {
     const stream = open()
-    const first = push(
-      stream,
-      spoken(8000, [
-        [1, 400],
-        [0, 200],
-      ]),
-      1000,
-    )
-    const second = push(
-      stream,
-      spoken(8000, [
-        [2, 400],
-        [0, 200],
-      ]),
-      9000,
-    )
+    const first = pushWord(stream, 1, 1000)
+    const second = pushWord(stream, 2, 9000)
     expect((await stream.transcribe(9000, second, never)).text).toBe('w2,')
     expect((await stream.transcribe(1000, first, never)).text).toBe('w1,')
     expect((await stream.transcribe(1000, second, never)).text).toBe('w1, w2,')
@@ -95,14 +90,7 @@ describe('deepgram', () => {
 
   it('may be asked again for a longer utterance', async () => {
     const stream = open()
-    const first = push(
-      stream,
-      spoken(8000, [
-        [1, 400],
-        [0, 200],
-      ]),
-      1000,
-    )
+    const first = pushWord(stream, 1, 1000)
     expect((await stream.transcribe(1000, first, never)).text).toBe('w1,')
     const second = push(
       stream,
@@ -139,14 +127,7 @@ describe('deepgram', () => {
 
   it('sends what was not final again after a drop, and loses no word', async () => {
     const stream = open()
-    const first = push(
-      stream,
-      spoken(8000, [
-        [1, 400],
-        [0, 200],
-      ]),
-      1000,
-    )
+    const first = pushWord(stream, 1, 1000)
     await stream.transcribe(1000, first, never)
     const middle = push(stream, spoken(8000, [[2, 400]]), first + 20)
     await until('all sent', () => server.samples[0] === 8000)

@@ -1,22 +1,20 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createElevenLabsTts, createWordReader, type ElevenLabsOptions } from '../../../media/models/elevenlabs.ts'
 import type { SpeechChunk } from '../../../media/ports/speech.ts'
 import { CHAR_MS, type FakeElevenLabs, startFakeElevenLabs } from '../../fakes/vendors/elevenlabs.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'
+import { expectNoOutput } from '../../support/silence.ts'
 
 const KEY = 'xi-secret-key'
 const TEXT = 'Hello there, Ann.'
 let server: FakeElevenLabs
-let printed: ReturnType<typeof vi.spyOn>[]
 
+expectNoOutput()
 beforeEach(async () => {
   server = await startFakeElevenLabs()
-  printed = (['log', 'warn', 'error', 'info'] as const).map(name => vi.spyOn(console, name))
 })
 afterEach(async () => {
-  for (const spy of printed) expect(spy).not.toHaveBeenCalled()
-  vi.restoreAllMocks()
   await until('all sockets closed', () => server.open() === 0)
   await server.close()
 })

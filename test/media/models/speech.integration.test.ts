@@ -2,32 +2,23 @@
 import { fork } from 'node:child_process'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
-import { readConfig } from '../../../infra/config/config.ts'
-import { modelsFolder } from '../../../infra/models/offline-speech.ts'
 import { concatPcm, createChunker } from '../../../media/audio/frames.ts'
 import { createResampler } from '../../../media/audio/resample.ts'
 import { createSpeechClient, type SpeechClient } from '../../../media/models/speech/client.ts'
-import { type SpeechServer, startSpeechServer } from '../../../media/models/speech/server.ts'
-import { loadModels } from '../../../media/models/speech/sherpa.ts'
+import type { SpeechServer } from '../../../media/models/speech/server.ts'
 import { speakable } from '../../../media/models/speech/speakable.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { lacks } from '../../support/needs.ts'
+import { withSpeech } from '../../support/speech.ts'
 import { wordErrors } from '../../support/stack-speech.ts'
 import { quietLog, until } from '../../support/world.ts'
 
 let server: SpeechServer
 let client: SpeechClient
-beforeAll(async () => {
-  const models = await loadModels(modelsFolder(readConfig().cache), 1)
-  server = await startSpeechServer({ host: '127.0.0.1', port: 0, models, log: quietLog })
-  client = createSpeechClient({ host: '127.0.0.1', port: server.port, clock: systemClock, log: quietLog })
-  await client.ready
-})
-afterAll(async () => {
-  client.close()
-  await server.close()
+withSpeech(opened => {
+  ;({ server, client } = opened)
 })
 
 const { signal } = new AbortController()

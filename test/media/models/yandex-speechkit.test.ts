@@ -1,23 +1,21 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createYandexStt, cutAtPauses, type YandexSttOptions } from '../../../media/models/yandex-speechkit-stt.ts'
 import { createYandexTts, type YandexTtsOptions, yandexLanguage } from '../../../media/models/yandex-speechkit-tts.ts'
 import { type HttpVendor, samples, startHttpVendor } from '../../fakes/vendors/http-vendor.ts'
 import { until } from '../../fakes/vendors/ws-vendor.ts'
+import { expectNoOutput } from '../../support/silence.ts'
 
 const KEY = 'AQVN-secret'
 const JSON_TYPE = { 'content-type': 'application/json' }
 const never = new AbortController().signal
 let server: HttpVendor
-let printed: ReturnType<typeof vi.spyOn>[]
 
+expectNoOutput()
 beforeEach(async () => {
   server = await startHttpVendor()
-  printed = (['log', 'warn', 'error', 'info'] as const).map(name => vi.spyOn(console, name))
 })
 afterEach(async () => {
-  for (const spy of printed) expect(spy).not.toHaveBeenCalled()
-  vi.restoreAllMocks()
   await server.close()
 })
 

@@ -1,15 +1,12 @@
 /** A caller who talks to an agent on a real server and asks for a transfer. */
 
-import type { EngineBus } from '../../../media/bus/engine-bus.ts'
-import { Call, type CallDeps } from '../../../media/call/call.ts'
+import { Call } from '../../../media/call/call.ts'
 import type { CallEventBody, CallRecord } from '../../../media/contract/messages.ts'
 import type { TransferTarget, TrunkPlan } from '../../../media/contract/plan.ts'
-import { createSealer } from '../../../media/contract/seal.ts'
-import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import type { LlmEvent } from '../../../media/ports/llm.ts'
+import { callDeps, fakeBus } from '../../fakes/call.ts'
 import { plan } from '../../fakes/plan.ts'
-import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
-import { quietLog } from '../../support/world.ts'
+import { fakeLlm, fakeTts } from '../../fakes/speech.ts'
 import { Caller, type Peer } from '../peer.ts'
 import { audioPort, type Bench, clock, trunkPlan } from './bench.ts'
 import type { FarSound } from './far-sound.ts'
@@ -47,28 +44,17 @@ export async function asked({ bench, peer, sound, trunk = {}, target = {} }: Ask
     return [{ type: 'tool', id: 'a', name: 'transfer_call', arguments: { to: 'sales', ...about } }]
   }
   const tts = fakeTts()
-  const deps: CallDeps = {
-    bus: {
-      engine: 'e',
-      boot: 'b',
-      renewLease: async () => {},
-      dropLease: async () => {},
-      emitter: () => async (event: CallEventBody) => {
-        events.push(event)
-        wake()
-      },
-      ask: async () => ({ paid_ms: 600_000, granted: true }),
-    } as unknown as EngineBus,
-    sealer: createSealer('0123456789abcdef'),
+  const emit = (event: CallEventBody) => {
+    events.push(event)
+    wake()
+  }
+  const deps = callDeps({
+    bus: fakeBus(emit, { ask: async () => ({ paid_ms: 600_000, granted: true }) as never }),
     dialer: bench.edge.dialer,
     clock,
-    log: quietLog,
-    vad: createEnergyVad(),
-    sttFor: () => fakeStt([]),
     ttsFor: () => tts,
     llmFor: () => fakeLlm(({ messages }) => replies(messages)),
-    fetch: () => Promise.reject(new Error('none')),
-  }
+  })
   const offer = await bench.offer()
   const whole = plan({
     direction: 'in',

@@ -1,23 +1,18 @@
 /** Digest challenges of carriers, answered by the edge itself. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { challengerUri } from '../../../sip/trunk/requests/ask.ts'
 import type { SipIn } from '../../../sip/trunk/requests/srf.ts'
 import { type Peer, reply } from '../peer.ts'
-import { Bench, FarMedia, trunkPlan } from './bench.ts'
+import { type Bench, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 import { proofIn, seqOf, tagOf } from './prove.ts'
 
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
-})
-afterEach(async () => {
-  await bench.close()
-  far.close()
+eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const account = { username: 'user', password: 'pass' }

@@ -1,10 +1,10 @@
 /** Early media of the second leg that the caller hears before the answer. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import type { SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { asked } from './asking.ts'
-import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { audioPort, type Bench } from './bench.ts'
+import { type BridgeSound, eachWithBridge } from './peer-bench.ts'
 
 const EARLY_HZ = 1800
 const TARGET_HZ = 1400
@@ -16,42 +16,33 @@ const SDP_TYPE = 'Content-Type: application/sdp'
 
 let bench: Bench
 let peer: Peer
-let callerSound: FarSound
-let targetSound: FarSound
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  callerSound = await FarSound.open('PCMU')
-  targetSound = await FarSound.open('PCMA')
-})
-afterEach(async () => {
-  await bench.close()
-  callerSound.close()
-  targetSound.close()
+let far: BridgeSound
+eachWithBridge(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const contact = () => `Contact: <sip:desk@127.0.0.1:${peer.port}>`
 const progress = (invite: SipRequest, status = '183 Session Progress') =>
-  reply(peer, invite, status, [contact(), SDP_TYPE], targetSound.sdp())
+  reply(peer, invite, status, [contact(), SDP_TYPE], far.target.sdp())
 const given = (over: Parameters<typeof asked>[0]['target'] = {}) =>
-  asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' }, target: { to: '+4930123456', ...over } })
+  asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' }, target: { to: '+4930123456', ...over } })
 
 it('is their own ringing, in place of ours, and not an answer', async () => {
   const { caller, told } = await given()
   const invite = await peer.request('INVITE')
   reply(peer, invite, '180 Ringing', [contact()])
-  await callerSound.hears(RINGING_HZ)
+  await far.caller.hears(RINGING_HZ)
   progress(invite)
-  targetSound.say(audioPort(invite.body), EARLY_HZ)
-  await callerSound.hears(EARLY_HZ)
+  far.target.say(audioPort(invite.body), EARLY_HZ)
+  await far.caller.hears(EARLY_HZ)
   expect(told()).toEqual([{ type: 'transfer.started', name: 'sales', by: 'bridge' }])
   // Said again, with nothing new in it.
   progress(invite, '180 Ringing')
-  await callerSound.hears(EARLY_HZ)
-  reply(peer, invite, '200 OK', [contact(), SDP_TYPE], targetSound.sdp())
+  await far.caller.hears(EARLY_HZ)
+  reply(peer, invite, '200 OK', [contact(), SDP_TYPE], far.target.sdp())
   await peer.request('ACK')
-  targetSound.say(audioPort(invite.body), TARGET_HZ)
-  await callerSound.hears(TARGET_HZ)
+  far.target.say(audioPort(invite.body), TARGET_HZ)
+  await far.caller.hears(TARGET_HZ)
   expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: true })
   caller.request('BYE')
   reply(peer, await peer.request('BYE'), '200 OK')
@@ -61,15 +52,15 @@ it('is what the network says of their number; then the caller is with the agent 
   const { caller, tts, told, record } = await given()
   const invite = await peer.request('INVITE')
   progress(invite)
-  targetSound.say(audioPort(invite.body), EARLY_HZ)
-  await callerSound.hears(EARLY_HZ)
+  far.target.say(audioPort(invite.body), EARLY_HZ)
+  await far.caller.hears(EARLY_HZ)
   reply(peer, invite, '404 Not Found')
-  await callerSound.hears(AGENT_HZ)
+  await far.caller.hears(AGENT_HZ)
   expect(tts.spoken.at(-1)).toBe('They say: Their number does not exist.')
   expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
-  const from = callerSound.heard.length
-  await callerSound.until(() => callerSound.heard.length > from + 20)
-  expect(callerSound.heard.slice(from).filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])
+  const from = far.caller.heard.length
+  await far.caller.until(() => far.caller.heard.length > from + 20)
+  expect(far.caller.heard.slice(from).filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])
   caller.request('BYE')
   expect(await record()).toMatchObject({ ended_reason: 'caller_hangup' })
 })
@@ -78,10 +69,10 @@ it('is nothing where they are told first who calls: music goes on', async () => 
   const { caller, record } = await given({ announce: 'Somebody calls.' })
   const invite = await peer.request('INVITE')
   progress(invite)
-  targetSound.say(audioPort(invite.body), EARLY_HZ)
-  const loud = callerSound.loud
-  await callerSound.until(() => callerSound.loud > loud + 40)
-  expect(callerSound.heard.filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])
+  far.target.say(audioPort(invite.body), EARLY_HZ)
+  const loud = far.caller.loud
+  await far.caller.until(() => far.caller.loud > loud + 40)
+  expect(far.caller.heard.filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])
   caller.request('BYE')
   reply(peer, await peer.request('CANCEL'), '200 OK')
   reply(peer, invite, '487 Request Terminated')

@@ -1,11 +1,11 @@
 /** Bridged calls that end on one side: no leg stays open, and the record says why. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { EndedReason } from '../../../media/contract/messages.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { asked, CALLER_HZ } from './asking.ts'
-import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { audioPort, type Bench } from './bench.ts'
+import { type BridgeSound, eachWithBridge } from './peer-bench.ts'
 
 const TARGET_HZ = 1800
 const MUSIC_HZ = 1200
@@ -13,27 +13,18 @@ const SDP_TYPE = 'Content-Type: application/sdp'
 
 let bench: Bench
 let peer: Peer
-let callerSound: FarSound
-let targetSound: FarSound
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  callerSound = await FarSound.open('PCMU')
-  targetSound = await FarSound.open('PCMA')
-})
-afterEach(async () => {
-  await bench.close()
-  callerSound.close()
-  targetSound.close()
+let far: BridgeSound
+const { restart } = eachWithBridge(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const contact = () => `Contact: <sip:desk@127.0.0.1:${peer.port}>`
 
 async function answerTarget(): Promise<SipRequest> {
   const invite = await peer.request('INVITE')
-  reply(peer, invite, '200 OK', [contact(), SDP_TYPE], targetSound.sdp())
+  reply(peer, invite, '200 OK', [contact(), SDP_TYPE], far.target.sdp())
   await peer.request('ACK')
-  targetSound.say(audioPort(invite.body), TARGET_HZ)
+  far.target.say(audioPort(invite.body), TARGET_HZ)
   return invite
 }
 
@@ -47,9 +38,9 @@ describe('two who are joined', () => {
   it.each<EndedReason>(['balance_exhausted', 'engine_shutdown', 'api_hangup'])(
     'are both hung up by %s, and that is the reason; the talk till then is paid',
     async reason => {
-      const { call, caller, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
+      const { call, caller, record } = await asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' } })
       const invite = await answerTarget()
-      await Promise.all([callerSound.hears(TARGET_HZ), targetSound.hears(CALLER_HZ)])
+      await Promise.all([far.caller.hears(TARGET_HZ), far.target.hears(CALLER_HZ)])
       call.end(reason)
       const byes = [await takeBye(), await takeBye()]
       expect(byes.toSorted()).toEqual([caller.callId, headerOf(invite, 'Call-ID')].toSorted())
@@ -61,13 +52,11 @@ describe('two who are joined', () => {
   )
 
   it('of whom one falls silent: the record says that the sound died, and that the agent had done its part', async () => {
-    await bench.close()
-    bench = await Bench.start({}, { mediaTimeoutMs: 2500 })
-    peer = await bench.rig.udpPeer()
-    const { record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
+    await restart({}, { mediaTimeoutMs: 2500 })
+    const { record } = await asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' } })
     await answerTarget()
-    await callerSound.hears(TARGET_HZ)
-    targetSound.stop()
+    await far.caller.hears(TARGET_HZ)
+    far.target.stop()
     // Theirs, which nobody answers for, and the caller's.
     await takeBye()
     await takeBye()
@@ -75,9 +64,9 @@ describe('two who are joined', () => {
   })
 
   it('whose signalling server is lost: the call is over and told as broken', async () => {
-    const { record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
+    const { record } = await asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' } })
     await answerTarget()
-    await callerSound.hears(TARGET_HZ)
+    await far.caller.hears(TARGET_HZ)
     await bench.rig.server.close()
     expect(await record()).toMatchObject({ status: 'failed', ended_reason: 'connection_lost' })
   })
@@ -85,7 +74,7 @@ describe('two who are joined', () => {
 
 describe('a call that ends while another rings', () => {
   it.each<EndedReason>(['engine_shutdown', 'api_hangup'])('by %s takes that back', async reason => {
-    const { call, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
+    const { call, record } = await asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
     call.end(reason)
@@ -101,9 +90,9 @@ describe('a call that ends while another rings', () => {
 
 describe('who is asked for', () => {
   it('may hold the call and come back: the caller hears their music meanwhile, and no word is made of it', async () => {
-    const { caller, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
+    const { caller, record } = await asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' } })
     const invite = await answerTarget()
-    await callerSound.hears(TARGET_HZ)
+    await far.caller.hears(TARGET_HZ)
     const reinvite = async (seq: number, direction: string) => {
       peer.send(
         [
@@ -112,7 +101,7 @@ describe('who is asked for', () => {
           ...['Max-Forwards: 70', `From: ${headerOf(invite, 'To')};tag=peer`, `To: ${headerOf(invite, 'From')}`],
           ...[`Call-ID: ${headerOf(invite, 'Call-ID')}`, `CSeq: ${seq} INVITE`, contact(), SDP_TYPE],
         ],
-        targetSound.sdp(true, [`a=${direction}`]),
+        far.target.sdp(true, [`a=${direction}`]),
       )
       const ok = await peer.response(200, 'INVITE')
       peer.send([
@@ -124,11 +113,11 @@ describe('who is asked for', () => {
       return String(ok.body)
     }
     expect(await reinvite(20, 'sendonly')).toContain('a=recvonly')
-    targetSound.say(audioPort(invite.body), MUSIC_HZ)
-    await callerSound.hears(MUSIC_HZ)
+    far.target.say(audioPort(invite.body), MUSIC_HZ)
+    await far.caller.hears(MUSIC_HZ)
     expect(await reinvite(21, 'sendrecv')).toContain('a=sendrecv')
-    targetSound.say(audioPort(invite.body), TARGET_HZ)
-    await callerSound.hears(TARGET_HZ)
+    far.target.say(audioPort(invite.body), TARGET_HZ)
+    await far.caller.hears(TARGET_HZ)
     caller.request('BYE')
     await takeBye()
     expect((await record()).ended_reason).toBe('transferred')

@@ -1,10 +1,10 @@
 /** Transferred calls: whole calls on a real server, with a scripted carrier. Test tones verify the audio paths. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { type Asking, asked as asking, CALLER_HZ } from './asking.ts'
-import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { audioPort, type Bench } from './bench.ts'
+import { type BridgeSound, eachWithBridge } from './peer-bench.ts'
 
 const TARGET_HZ = 1800
 /** Frequency of the scripted voice. */
@@ -12,25 +12,15 @@ const AGENT_HZ = 1000
 
 let bench: Bench
 let peer: Peer
-let callerSound: FarSound
-let targetSound: FarSound
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  callerSound = await FarSound.open('PCMU')
-  targetSound = await FarSound.open('PCMA')
-})
-afterEach(async () => {
-  await bench.close()
-  callerSound.close()
-  targetSound.close()
+let far: BridgeSound
+eachWithBridge(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const contact = () => `Contact: <sip:desk@127.0.0.1:${peer.port}>`
 const SDP_TYPE = 'Content-Type: application/sdp'
 
-const asked = (options: Pick<Asking, 'trunk' | 'target'> = {}) =>
-  asking({ bench, peer, sound: callerSound, ...options })
+const asked = (options: Pick<Asking, 'trunk' | 'target'> = {}) => asking({ bench, peer, sound: far.caller, ...options })
 
 const refuse = async (status: string) => reply(peer, await peer.request('REFER'), status)
 
@@ -38,10 +28,10 @@ const refuse = async (status: string) => reply(peer, await peer.request('REFER')
 async function answerTarget(): Promise<{ invite: SipRequest; port: number; bye(): void }> {
   const invite = await peer.request('INVITE')
   reply(peer, invite, '180 Ringing', [contact()])
-  reply(peer, invite, '200 OK', [contact(), SDP_TYPE, 'Allow: INVITE, BYE'], targetSound.sdp())
+  reply(peer, invite, '200 OK', [contact(), SDP_TYPE, 'Allow: INVITE, BYE'], far.target.sdp())
   await peer.request('ACK')
   const port = audioPort(invite.body)
-  targetSound.say(port, TARGET_HZ)
+  far.target.say(port, TARGET_HZ)
   const bye = () =>
     peer.send([
       `BYE sip:desk@127.0.0.1:${bench.rig.udpPort} SIP/2.0`,
@@ -67,7 +57,7 @@ describe('a call given to a telephone', () => {
     const { invite } = await answerTarget()
     expect(headerOf(invite, 'From')).toContain('+12025550100')
     expect(headerOf(invite, 'Diversion')).toMatch(/\+12025550100@.*reason=deflection/)
-    await Promise.all([callerSound.hears(TARGET_HZ), targetSound.hears(CALLER_HZ)])
+    await Promise.all([far.caller.hears(TARGET_HZ), far.target.hears(CALLER_HZ)])
     caller.request('BYE')
     expect(await takeBye()).toBe(headerOf(invite, 'Call-ID'))
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
@@ -83,7 +73,7 @@ describe('a call given to a telephone', () => {
   it('that they hang up is over for the caller too', async () => {
     const { record } = await asked({ trunk: { transfer: 'bridge' } })
     const { bye } = await answerTarget()
-    await callerSound.hears(TARGET_HZ)
+    await far.caller.hears(TARGET_HZ)
     bye()
     await peer.response(200, 'BYE')
     await takeBye()
@@ -93,18 +83,18 @@ describe('a call given to a telephone', () => {
   it('waits with music, then with their ringing; keys go through, both ways, and into no transcript', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
-    const before = callerSound.loud
-    await callerSound.until(() => callerSound.loud > before + 20)
+    const before = far.caller.loud
+    await far.caller.until(() => far.caller.loud > before + 20)
     reply(peer, invite, '180 Ringing', [contact()])
-    const loud = callerSound.loud
-    await callerSound.until(() => callerSound.loud > loud + 20)
-    reply(peer, invite, '200 OK', [contact(), SDP_TYPE], targetSound.sdp())
+    const loud = far.caller.loud
+    await far.caller.until(() => far.caller.loud > loud + 20)
+    reply(peer, invite, '200 OK', [contact(), SDP_TYPE], far.target.sdp())
     await peer.request('ACK')
-    targetSound.say(audioPort(invite.body), TARGET_HZ)
-    await callerSound.hears(TARGET_HZ)
+    far.target.say(audioPort(invite.body), TARGET_HZ)
+    await far.caller.hears(TARGET_HZ)
     caller.request('INFO', ['Content-Type: application/dtmf-relay'], 'Signal=7\r\n')
-    await targetSound.until(() => targetSound.keys.length > 0)
-    expect(targetSound.keys).toEqual(['7'])
+    await far.target.until(() => far.target.keys.length > 0)
+    expect(far.target.keys).toEqual(['7'])
     caller.request('BYE')
     await takeBye()
     expect((await record()).transcript.filter(turn => turn.text === '7')).toEqual([])
@@ -120,7 +110,7 @@ describe('a call given to a telephone', () => {
     const { caller, tts, record, told } = await asked({ trunk: { transfer: 'bridge' } })
     reply(peer, await peer.request('INVITE'), line)
     await peer.request('ACK')
-    await callerSound.hears(AGENT_HZ)
+    await far.caller.hears(AGENT_HZ)
     expect(tts.spoken.at(-1)).toBe(`They say: ${words}`)
     expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
     caller.request('BYE')
@@ -143,7 +133,7 @@ describe('a call given to a telephone', () => {
     reply(peer, invite, '180 Ringing', [contact()])
     caller.request('BYE')
     const cancel = await peer.request('CANCEL')
-    reply(peer, invite, '200 OK', [contact(), SDP_TYPE], targetSound.sdp())
+    reply(peer, invite, '200 OK', [contact(), SDP_TYPE], far.target.sdp())
     reply(peer, cancel, '200 OK')
     await peer.request('ACK')
     expect(await takeBye()).toBe(headerOf(invite, 'Call-ID'))
@@ -166,11 +156,11 @@ describe('a call that is announced', () => {
   it('is said to who answers, while the caller waits; then the carrier connects the two, and we leave', async () => {
     const { caller, record, tts } = await asked({ target })
     const { invite } = await answerTarget()
-    const from = callerSound.heard.length
-    await targetSound.hears(AGENT_HZ)
+    const from = far.caller.heard.length
+    await far.target.hears(AGENT_HZ)
     expect(tts.spoken.at(-1)).toBe('A caller for you. Anna asks for the price. Please wait.')
-    expect(callerSound.heard.slice(from).filter(hz => Math.abs(hz - TARGET_HZ) < 25)).toEqual([])
-    expect(targetSound.heard.filter(hz => Math.abs(hz - CALLER_HZ) < 25)).toEqual([])
+    expect(far.caller.heard.slice(from).filter(hz => Math.abs(hz - TARGET_HZ) < 25)).toEqual([])
+    expect(far.target.heard.filter(hz => Math.abs(hz - CALLER_HZ) < 25)).toEqual([])
     const refer = await peer.request('REFER')
     expect(headerOf(refer, 'Call-ID')).toBe(caller.callId)
     const [uri, replaces] = /<(.*)\?Replaces=(.*)>/.exec(headerOf(refer, 'Refer-To')!)!.slice(1)
@@ -193,7 +183,7 @@ describe('a call that is announced', () => {
     const { caller, record } = await asked({ target: { announce: 'A call.' } })
     const { invite } = await answerTarget()
     await refuse('420 Bad Extension')
-    await Promise.all([callerSound.hears(TARGET_HZ), targetSound.hears(CALLER_HZ)])
+    await Promise.all([far.caller.hears(TARGET_HZ), far.target.hears(CALLER_HZ)])
     caller.request('BYE')
     expect(await takeBye()).toBe(headerOf(invite, 'Call-ID'))
     expect((await record()).ended_reason).toBe('transferred')
@@ -202,9 +192,9 @@ describe('a call that is announced', () => {
   it('to who hangs up in the middle of it comes back', async () => {
     const { caller, tts, record } = await asked({ target })
     const { bye } = await answerTarget()
-    await targetSound.hears(AGENT_HZ)
+    await far.target.hears(AGENT_HZ)
     bye()
-    await callerSound.hears(AGENT_HZ)
+    await far.caller.hears(AGENT_HZ)
     expect(tts.spoken.at(-1)).toBe('They say: They hung up before they were connected.')
     caller.request('BYE')
     expect((await record()).ended_reason).toBe('caller_hangup')

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { writeAllowedSources } from '../../../infra/adapters/allowed-sources.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import { allowList, readCidrLines, standingOf } from '../../../sip/server/allow.ts'
@@ -12,7 +12,8 @@ import { answerOfRefusal } from '../../../sip/trunk/requests/outcome.ts'
 import { userOf } from '../../../sip/trunk/routing/address.ts'
 import { callerNumber, ownNumber, readingsOf } from '../../../sip/trunk/routing/numbers.ts'
 import { Caller, type Peer } from '../peer.ts'
-import { Bench, FarMedia, trunkPlan } from './bench.ts'
+import { type Bench, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 const german = { calling_code: '49', national_prefix: '0', international_prefix: '00' }
 const american = { calling_code: '1', national_prefix: null, international_prefix: '011' }
@@ -111,14 +112,8 @@ describe('a call comes in', () => {
   let bench: Bench
   let peer: Peer
   let far: FarMedia
-  beforeEach(async () => {
-    bench = await Bench.start()
-    peer = await bench.rig.udpPeer()
-    far = await FarMedia.open()
-  })
-  afterEach(async () => {
-    await bench.close()
-    far.close()
+  const { restart } = eachWithPeer(opened => {
+    ;({ bench, peer, far } = opened)
   })
 
   async function offered(uri: string, over: Partial<TrunkPlan> = {}, extra: readonly string[] = []) {
@@ -174,8 +169,7 @@ describe('a call comes in', () => {
     const folder = mkdtempSync(join(tmpdir(), 'allow-'))
     const file = join(folder, 'sources')
     const server = () => bench.rig.server.setAllowedSources(readCidrLines(readFileSync(file, 'utf8')))
-    await bench.close()
-    bench = await Bench.start({ allow: [] }, { onAllowedSources: cidrs => writeAllowedSources(file, cidrs) })
+    await restart({ allow: [] }, { onAllowedSources: cidrs => writeAllowedSources(file, cidrs) })
     bench.setTrunks(trunkPlan(peer, { host: '192.0.2.7', allowed_ips: ['198.51.100.0/24'] }))
     server()
     const list = allowList(readCidrLines(readFileSync(file, 'utf8')))

@@ -1,19 +1,14 @@
 /** A peer that sends DTMF by INFO faster than a person can press keys. */
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { Caller, type Peer } from '../peer.ts'
-import { Bench, Ear, FarMedia, trunkPlan } from './bench.ts'
+import { type Bench, Ear, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
-})
-afterEach(async () => {
-  await bench.close()
-  far.close()
+eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 it('keys by INFO are taken as fast as they can be pressed, and each is answered', async () => {

@@ -1,24 +1,19 @@
 /** SRTP keys are in no trace and no log, and never leave without encryption. */
 import { randomUUID } from 'node:crypto'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { expect, it } from 'vitest'
 import { Examiner } from '../../../sip/trunk/diagnosis/check.ts'
 import type { Agent } from '../../../sip/trunk/requests/srf.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { Traces } from '../../../sip/trunk/trace/trace.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
-import { Bench, clock, FarMedia, hostsOnly, trunkPlan } from './bench.ts'
+import { type Bench, clock, type FarMedia, hostsOnly, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
-})
-afterEach(async () => {
-  await bench.close()
-  far.close()
+eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const SDP_TYPE = 'Content-Type: application/sdp'

@@ -3,14 +3,15 @@ import type { ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf } from '../../../sip/text/message.ts'
 import { lacks } from '../../support/needs.ts'
 import { ended } from '../../support/stack.ts'
 import { expectAnswer, maybeAnswer, request, sdp, startSipp } from '../../support/stack-sipp.ts'
 import { Caller, type Peer } from '../peer.ts'
-import { Bench, clock, FarMedia, trunkPlan } from './bench.ts'
+import { type Bench, clock, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 /** A sipp scenario that requires 100rel and numbers its own requests. */
 const RELIABLE = [
@@ -28,14 +29,8 @@ const RELIABLE = [
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
-})
-afterEach(async () => {
-  await bench.close()
-  far.close()
+const { restart } = eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 async function offered(extra: readonly string[] = []) {
@@ -99,10 +94,8 @@ describe('where the caller requires reliable ringing (RFC 3262)', () => {
   })
 
   it('and never confirms it, there is no answer', async () => {
-    await bench.close()
     const fast: Clock = { ...clock, after: (ms, run) => clock.after(ms / 20, run) }
-    bench = await Bench.start({ timers: { t1: 5 } }, { clock: fast })
-    peer = await bench.rig.udpPeer()
+    await restart({ timers: { t1: 5 } }, { clock: fast })
     const { caller, offer } = await offered(REQUIRE)
     offer.admitted?.('call')
     const answer = offer.answer()

@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { concatPcm } from '../../../media/audio/frames.ts'
 import { decodeG711 } from '../../../media/audio/g711.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
@@ -20,7 +20,8 @@ import { type Tap, tapRtp } from '../../support/stack-wire.ts'
 import { hearsNow, ofBaresip } from '../../support/wav-tail.ts'
 import { until } from '../../support/world.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
-import { Bench, FarMedia, trunkPlan } from './bench.ts'
+import { Bench, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 type Srtp = TrunkPlan['srtp']
 const SDP_TYPE = 'Content-Type: application/sdp'
@@ -29,14 +30,8 @@ describe('a trunk', () => {
   let bench: Bench
   let peer: Peer
   let far: FarMedia
-  beforeEach(async () => {
-    bench = await Bench.start()
-    peer = await bench.rig.udpPeer()
-    far = await FarMedia.open()
-  })
-  afterEach(async () => {
-    await bench.close()
-    far.close()
+  eachWithPeer(opened => {
+    ;({ bench, peer, far } = opened)
   })
 
   const KEY = 'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:d0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj'

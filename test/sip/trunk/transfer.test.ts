@@ -1,32 +1,21 @@
 /** Blind transfers by REFER, with a scripted carrier. */
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import type { SipLeg } from '../../../sip/trunk/legs/leg.ts'
 import { referTo, sipfragStatus } from '../../../sip/trunk/legs/transfer.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
-import { Bench, FarMedia, trunkPlan } from './bench.ts'
+import { type Bench, type FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 import { proofIn } from './prove.ts'
 
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
+const { restart } = eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
-afterEach(async () => {
-  await bench.close()
-  far.close()
-})
-
-async function restart(over: Parameters<typeof Bench.start>[1]): Promise<void> {
-  await bench.close()
-  bench = await Bench.start({}, over)
-  peer = await bench.rig.udpPeer()
-}
 
 /** A call of the peer's, answered. */
 async function answered(over: Partial<TrunkPlan> = {}): Promise<{ leg: SipLeg; caller: Caller }> {
@@ -144,7 +133,7 @@ describe('a transfer', () => {
         return () => clearTimeout(timer)
       },
     }
-    await restart({ clock: fast, mediaTimeoutMs: 40_000 })
+    await restart({}, { clock: fast, mediaTimeoutMs: 40_000 })
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     accept(await peer.request('REFER'))
@@ -157,7 +146,7 @@ describe('a transfer', () => {
   })
 
   it('that was taken and never told of: the carrier is asked whether the call is still there, and the caller is ours again', async () => {
-    await restart({ referSilenceMs: 50 })
+    await restart({}, { referSilenceMs: 50 })
     const { leg } = await answered({ username: 'user', password: 'pass' })
     const result = leg.transfer!('+12025550199')
     accept(await peer.request('REFER'))
@@ -167,7 +156,7 @@ describe('a transfer', () => {
   })
 
   it('that was taken and never told of, and the call is gone: it has worked', async () => {
-    await restart({ referSilenceMs: 50 })
+    await restart({}, { referSilenceMs: 50 })
     const { leg } = await answered()
     const result = leg.transfer!('+12025550199')
     accept(await peer.request('REFER'))
@@ -178,7 +167,7 @@ describe('a transfer', () => {
   })
 
   it('that is told of is not asked about, however long it rings', async () => {
-    await restart({ referSilenceMs: 50 })
+    await restart({}, { referSilenceMs: 50 })
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     const refer = await peer.request('REFER')

@@ -6,37 +6,25 @@ import { once } from 'node:events'
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import type { Leg } from '../../../media/ports/leg.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { lacks } from '../../support/needs.ts'
 import { until } from '../../support/world.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
-import { audioPort, Bench, callPlan, Ear, FarMedia, trunkPlan } from './bench.ts'
+import { audioPort, type Bench, callPlan, Ear, FarMedia, trunkPlan } from './bench.ts'
+import { eachWithPeer } from './peer-bench.ts'
 
 let bench: Bench
 let peer: Peer
 let far: FarMedia
-
-beforeEach(async () => {
-  bench = await Bench.start()
-  peer = await bench.rig.udpPeer()
-  far = await FarMedia.open()
-})
-afterEach(async () => {
-  await bench.close()
-  far.close()
+const { restart } = eachWithPeer(opened => {
+  ;({ bench, peer, far } = opened)
 })
 
 const contact = (): string => `Contact: <sip:far@127.0.0.1:${peer.port}>`
 const SDP_TYPE = 'Content-Type: application/sdp'
 const accept = (invite: SipRequest, sdp = far.sdp()): void => reply(peer, invite, '200 OK', [contact(), SDP_TYPE], sdp)
-
-async function restart(...options: Parameters<typeof Bench.start>): Promise<void> {
-  await bench.close()
-  bench = await Bench.start(...options)
-  peer = await bench.rig.udpPeer()
-}
 
 async function dialed(): Promise<{ leg: Leg; invite: SipRequest }> {
   const { result } = bench.dial(peer)

@@ -1,9 +1,10 @@
-import { Button, Code, Group, Modal, Stack, Text, Title } from '@mantine/core'
+import { Button, Code, Group, Stack, Text, Title } from '@mantine/core'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { CopyBlock } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { exactTime, milliseconds } from '../ui/format.ts'
 import { tell } from '../ui/notify.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
@@ -20,16 +21,9 @@ interface DeliveryDialogProps {
 
 export function DeliveryDialog({ webhook, deliveryId, onClose, onReplayed }: DeliveryDialogProps) {
   const { t } = useTranslation('access')
-  const { t: common } = useTranslation()
   const delivery = useQuery(deliveryQuery(webhook.id, deliveryId))
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t('deliveries.one')}
-      size="xl"
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened onClose={onClose} title={t('deliveries.one')} size="xl">
       <Answered of={delivery}>
         {found => (
           <Stack>
@@ -40,7 +34,7 @@ export function DeliveryDialog({ webhook, deliveryId, onClose, onReplayed }: Del
           </Stack>
         )}
       </Answered>
-    </Modal>
+    </Dialog>
   )
 }
 

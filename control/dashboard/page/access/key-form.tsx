@@ -1,11 +1,12 @@
-import { Button, Checkbox, Group, Modal, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Checkbox, NativeSelect, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must } from '../api/queries.ts'
-import { ProblemAlert } from '../ui/states.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import { type Key, scopes } from './queries.ts'
 
 const lifetimes = ['never', '30', '90', '365', 'date'] as const
@@ -33,17 +34,10 @@ interface KeyFormProps {
 
 export function KeyForm(props: KeyFormProps) {
   const { t } = useTranslation('access')
-  const { t: common } = useTranslation()
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.onClose}
-      title={t('keys.create')}
-      centered
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={props.opened} onClose={props.onClose} title={t('keys.create')} centered>
       <Fields {...props} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -104,15 +98,7 @@ function Fields({ onClose, onMade }: KeyFormProps) {
         {form.values.lifetime === 'date' && (
           <TextInput type="datetime-local" label={t('keys.expiresAt')} {...form.getInputProps('date')} />
         )}
-        <ProblemAlert error={create.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {common('cancel')}
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            {t('keys.create')}
-          </Button>
-        </Group>
+        <FormEnd submit={t('keys.create')} error={create.error} busy={create.isPending} onCancel={onClose} />
       </Stack>
     </form>
   )

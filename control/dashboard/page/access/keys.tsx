@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { CopyBlock } from '../ui/copy.tsx'
 import { dateTime } from '../ui/format.ts'
 import { tell } from '../ui/notify.ts'
@@ -104,24 +104,15 @@ function Revoke({ of: { id, name, revoked_at } }: { of: Key }) {
     tell(t('keys.gone'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button
-          variant="subtle"
-          color="red"
-          size="compact-sm"
-          onClick={open}
-          aria-label={t('keys.revokeOne', { name })}
-        >
-          {t('keys.revoke')}
-        </Button>
-      )}
+    <ConfirmButton
+      size="compact-sm"
+      label={t('keys.revokeOne', { name })}
       title={t('keys.revokeOne', { name })}
       action={t('keys.revoke')}
       onConfirm={revoke}
     >
       <Text>{t('keys.revokeHint')}</Text>
-    </Confirm>
+    </ConfirmButton>
   )
 }
 

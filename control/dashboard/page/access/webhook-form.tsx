@@ -1,4 +1,4 @@
-import { Button, Checkbox, Group, Modal, Stack, Switch, TextInput } from '@mantine/core'
+import { Checkbox, Stack, Switch, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -6,7 +6,8 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
-import { ProblemAlert } from '../ui/states.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import { eventWords, type Webhook, webhookEvents } from './queries.ts'
 
 type Values = Pick<Webhook, 'url' | 'events' | 'enabled'>
@@ -21,17 +22,15 @@ interface WebhookFormProps {
 
 export function WebhookForm(props: WebhookFormProps) {
   const { t } = useTranslation('access')
-  const { t: common } = useTranslation()
   return (
-    <Modal
+    <Dialog
       opened={props.opened}
       onClose={props.onClose}
       title={props.webhook === null ? t('webhooks.create') : t('webhooks.change')}
       centered
-      closeButtonProps={{ 'aria-label': common('close') }}
     >
       <Fields {...props} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -91,15 +90,12 @@ function Fields({ webhook, onClose, onSaved }: WebhookFormProps) {
           description={t('webhooks.enabledHint')}
           {...form.getInputProps('enabled', { type: 'checkbox' })}
         />
-        <ProblemAlert error={saving.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {common('cancel')}
-          </Button>
-          <Button type="submit" loading={saving.isPending}>
-            {webhook === null ? t('webhooks.create') : common('save')}
-          </Button>
-        </Group>
+        <FormEnd
+          submit={webhook === null ? t('webhooks.create') : common('save')}
+          error={saving.error}
+          busy={saving.isPending}
+          onCancel={onClose}
+        />
       </Stack>
     </form>
   )

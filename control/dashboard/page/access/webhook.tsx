@@ -6,7 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { Link, useNavigate, useParams } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { Confirm, ConfirmButton } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { useFilters } from '../ui/search-state.ts'
@@ -141,17 +141,8 @@ function Remove({ webhook: { id, url } }: { webhook: Webhook }) {
     tell(t('webhooks.removed'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" onClick={open}>
-          {common('delete')}
-        </Button>
-      )}
-      title={t('webhooks.remove')}
-      action={common('delete')}
-      onConfirm={remove}
-    >
+    <ConfirmButton title={t('webhooks.remove')} action={common('delete')} onConfirm={remove}>
       <Text>{t('webhooks.removeHint', { url })}</Text>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -1,4 +1,4 @@
-import { Anchor, Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Anchor, Button, Group, Stack, Text } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -8,6 +8,7 @@ import { must, queryClient, sessionQuery } from '../api/queries.ts'
 import { Notice } from '../ui/notice.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
+import { EmailInput } from './email.tsx'
 import { Entrance, wayBack } from './entrance.tsx'
 
 /** Set in the navigation state after the account was deleted. */
@@ -35,13 +36,7 @@ export default function LogIn() {
       )}
       <form onSubmit={form.onSubmit(values => logIn.mutate(values))}>
         <Stack>
-          <TextInput
-            type="email"
-            autoComplete="username"
-            required
-            label={t('email')}
-            {...form.getInputProps('email')}
-          />
+          <EmailInput {...form.getInputProps('email')} />
           <Password
             autoComplete="current-password"
             required

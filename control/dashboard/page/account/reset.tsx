@@ -9,6 +9,7 @@ import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
+import { EmailInput } from './email.tsx'
 import { Entrance } from './entrance.tsx'
 
 export default function Reset() {
@@ -39,14 +40,7 @@ function Ask({ onDone }: { onDone: () => void }) {
   return (
     <form onSubmit={form.onSubmit(values => ask.mutate(values))}>
       <Stack>
-        <TextInput
-          type="email"
-          autoComplete="username"
-          required
-          label={t('email')}
-          description={t('reset.askHint')}
-          {...form.getInputProps('email')}
-        />
+        <EmailInput description={t('reset.askHint')} {...form.getInputProps('email')} />
         <ProblemAlert error={ask.error} />
         <Button type="submit" loading={ask.isPending}>
           {t('reset.ask')}

@@ -8,6 +8,7 @@ import { fieldErrors } from '../api/problems.ts'
 import { must, queryClient, sessionQuery } from '../api/queries.ts'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
+import { EmailInput } from './email.tsx'
 import { Entrance } from './entrance.tsx'
 
 interface Values {
@@ -39,13 +40,7 @@ export default function SignUp() {
     <Entrance title={t('signUp')} lead={t('signUpLead')}>
       <form onSubmit={form.onSubmit(values => signUp.mutate(values))}>
         <Stack>
-          <TextInput
-            type="email"
-            autoComplete="username"
-            required
-            label={t('email')}
-            {...form.getInputProps('email')}
-          />
+          <EmailInput {...form.getInputProps('email')} />
           <Password
             autoComplete="new-password"
             required

@@ -8,7 +8,7 @@ type Words = TFunction<'words'>
 export function problemText(t: Words, error: unknown): string {
   if (!(error instanceof ParleyError)) return t('problem.unreachable')
   const { code, detail } = error.problem
-  return t(`problem.codes.${code}`, { detail })
+  return t(`problem.codes.${code}`, { detail, defaultValue: detail })
 }
 
 /**

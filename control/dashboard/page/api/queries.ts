@@ -5,11 +5,11 @@ import { api } from './client.ts'
 
 export { must, ParleyError } from '../../../api/client/problem.ts'
 
-/** Redirects to the log-in page when the session has expired, with the way back. */
+/** Redirects to the log-in page when the session has expired, with the way back. The page `/talk` has no session. */
 function toLogIn(error: unknown): void {
   if (!(error instanceof ParleyError) || error.code !== 'unauthorized') return
   const { pathname, search } = window.location
-  if (/\/dashboard\/(?:log-in|sign-up|password)$/.test(pathname)) return
+  if (/^\/talk$|\/dashboard\/(?:log-in|sign-up|password)$/.test(pathname)) return
   const back = pathname.replace(/^\/dashboard/, '') + search
   window.location.assign(`/dashboard/log-in?${new URLSearchParams({ back })}`)
 }

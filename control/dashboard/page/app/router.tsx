@@ -1,5 +1,6 @@
 /** Routes. Each page is loaded on its first visit. */
 import { createBrowserRouter, type RouteObject } from 'react-router'
+import { isTalkPage } from '../talk-page/given-seat.ts'
 import { Broken } from '../ui/states.tsx'
 import { Shell } from './shell.tsx'
 
@@ -13,6 +14,8 @@ export const router = createBrowserRouter(
     {
       ErrorBoundary: Broken,
       children: [
+        // The only page outside of `/dashboard`. It needs no login, and nothing links from it to the others.
+        ...(isTalkPage ? [page('talk', () => import('../talk-page/talk-page.tsx'))] : []),
         page('log-in', () => import('../account/log-in.tsx')),
         page('sign-up', () => import('../account/sign-up.tsx')),
         page('password', () => import('../account/reset.tsx')),
@@ -52,5 +55,5 @@ export const router = createBrowserRouter(
       ],
     },
   ],
-  { basename: '/dashboard' },
+  { basename: isTalkPage ? '/' : '/dashboard' },
 )

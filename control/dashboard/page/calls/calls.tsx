@@ -1,10 +1,11 @@
-import { Button, Modal } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { IconPhonePlus } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
 import { projectsQuery } from '../api/queries.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { Page } from '../ui/page.tsx'
 import { Answered, Empty, Waiting } from '../ui/states.tsx'
 import { ListTable } from '../ui/table.tsx'
@@ -17,7 +18,6 @@ const PlaceCall = lazy(() => import('../live/place-call.tsx').then(({ PlaceCall 
 
 export default function Calls() {
   const { t } = useTranslation('calls')
-  const { t: common } = useTranslation()
   const [placing, { open, close }] = useDisclosure()
   return (
     <Page
@@ -29,16 +29,11 @@ export default function Calls() {
       }
     >
       <List />
-      <Modal
-        opened={placing}
-        onClose={close}
-        title={t('callTitle')}
-        closeButtonProps={{ 'aria-label': common('close') }}
-      >
+      <Dialog opened={placing} onClose={close} title={t('callTitle')}>
         <Suspense fallback={<Waiting />}>
           <PlaceCall />
         </Suspense>
-      </Modal>
+      </Dialog>
     </Page>
   )
 }

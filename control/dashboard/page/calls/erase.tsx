@@ -1,9 +1,9 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core'
+import { Anchor, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import { type CallDetail, callQuery } from './queries.ts'
 
@@ -22,16 +22,7 @@ export function EraseCall({ call }: { call: CallDetail }) {
     tell(t('erase.done'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" size="compact-sm" onClick={open}>
-          {t('erase.do')}
-        </Button>
-      )}
-      title={t('erase.title')}
-      action={t('erase.do')}
-      onConfirm={erase}
-    >
+    <ConfirmButton size="compact-sm" title={t('erase.title')} action={t('erase.do')} onConfirm={erase}>
       <Stack gap="xs">
         <Text>{t('erase.text')}</Text>
         {phone.startsWith('+') && (
@@ -40,6 +31,6 @@ export function EraseCall({ call }: { call: CallDetail }) {
           </Anchor>
         )}
       </Stack>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -1,5 +1,5 @@
 /** The page of one campaign: live progress, contacts with explanations, settings. */
-import { Paper, Stack, Text, Title } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense } from 'react'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { useParams } from 'react-router'
 import { useEvents } from '../api/events.ts'
 import { queryClient } from '../api/queries.ts'
 import { Page } from '../ui/page.tsx'
+import { Section } from '../ui/section.tsx'
 import { Answered, Waiting } from '../ui/states.tsx'
 import { Contacts } from './contacts.tsx'
 import { CampaignProgress } from './progress.tsx'
@@ -45,19 +46,6 @@ export default function CampaignPage() {
         </Page>
       )}
     </Answered>
-  )
-}
-
-function Section({ title, id, children }: { title: string; id?: string; children: React.ReactNode }) {
-  return (
-    <Paper withBorder p="md" component="section" id={id} aria-label={title}>
-      <Stack>
-        <Title order={2} size="h4">
-          {title}
-        </Title>
-        {children}
-      </Stack>
-    </Paper>
   )
 }
 

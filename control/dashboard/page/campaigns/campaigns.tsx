@@ -1,9 +1,10 @@
 /** Lists campaigns with their progress and spend. */
-import { Anchor, Box, Button, Group, Select, Stack, Text } from '@mantine/core'
+import { Anchor, Box, Button, Group, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { projectsQuery } from '../api/queries.ts'
+import { FilterSelect } from '../ui/filter-select.tsx'
 import { dateTime, money, number } from '../ui/format.ts'
 import { Page } from '../ui/page.tsx'
 import { oneOf, useFilters } from '../ui/search-state.ts'
@@ -34,22 +35,20 @@ export default function Campaigns() {
       }
     >
       <Group>
-        <Select
-          aria-label={common('status')}
-          placeholder={t('anyStatus')}
-          clearable
-          data={statuses.map(value => ({ value, label: t(`status.${value}`) }))}
-          value={status ?? null}
-          onChange={status => set({ status })}
+        <FilterSelect
+          label={common('status')}
+          any={t('anyStatus')}
+          options={statuses.map(value => ({ value, label: t(`status.${value}`) }))}
+          value={status}
+          onSelect={status => set({ status })}
         />
-        <Select
-          aria-label={t('project')}
-          placeholder={t('anyProject')}
-          clearable
+        <FilterSelect
+          label={t('project')}
+          any={t('anyProject')}
           searchable
-          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
-          value={project_id ?? null}
-          onChange={project_id => set({ project_id })}
+          options={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          value={project_id}
+          onSelect={project_id => set({ project_id })}
         />
       </Group>
       <Answered of={campaigns}>
@@ -61,17 +60,7 @@ export default function Campaigns() {
             rowKey={({ id }) => id}
             onOffset={offset => set({ offset: String(offset) })}
             minWidth={720}
-            empty={
-              filtered ? (
-                t('noneFound')
-              ) : (
-                <Empty title={t('empty')}>
-                  <Text c="dimmed" maw={480}>
-                    {t('emptyHint')}
-                  </Text>
-                </Empty>
-              )
-            }
+            empty={filtered ? t('noneFound') : <Empty title={t('empty')} hint={t('emptyHint')} />}
           />
         )}
       </Answered>

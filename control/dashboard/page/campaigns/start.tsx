@@ -1,10 +1,11 @@
 /** The start dialog: contacts, schedule, cost and the consent, which only a person can confirm. */
-import { Button, Checkbox, Group, Modal, Stack, Text } from '@mantine/core'
+import { Button, Checkbox, Group, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { balanceQuery, must, projectsQuery } from '../api/queries.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, money } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
@@ -48,13 +49,7 @@ export function StartDialog({ campaign, opened, onClose }: StartProps) {
   }, [opened, reset])
   const planned = campaign.params.scheduled_start_at !== null
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={t('start.title')}
-      size="lg"
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={opened} onClose={onClose} title={t('start.title')} size="lg">
       <Stack>
         <Known campaign={campaign} />
         <Notice color="gray" title={t('start.lawTitle')}>
@@ -80,7 +75,7 @@ export function StartDialog({ campaign, opened, onClose }: StartProps) {
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,5 +1,5 @@
 /** Campaign actions: start, pause, resume, stop, retry, delete. */
-import { Button, Modal, Text } from '@mantine/core'
+import { Button, Text } from '@mantine/core'
 import { useDisclosure } from '@mantine/hooks'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -7,6 +7,7 @@ import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 import { tell } from '../ui/notify.ts'
 import { Blockers } from './blockers.tsx'
 import { type Campaign, renew } from './queries.ts'
@@ -99,17 +100,10 @@ function Step({ action, count = 0, run, busy }: StepProps) {
 
 function Refused({ error, again, onClose }: { error: unknown; again: boolean; onClose: () => void }) {
   const { t } = useTranslation('campaigns')
-  const { t: common } = useTranslation()
   return (
-    <Modal
-      opened={error !== null}
-      onClose={onClose}
-      title={t('blockers.title')}
-      centered
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={error !== null} onClose={onClose} title={t('blockers.title')} centered>
       <Blockers error={error} again={again} onGo={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 

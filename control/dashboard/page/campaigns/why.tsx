@@ -1,7 +1,8 @@
 /** Explains why a contact is not being called: all reasons, and the earliest next time. */
-import { Button, Group, List, Modal, Stack, Text } from '@mantine/core'
+import { Button, Group, List, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
+import { Dialog } from '../ui/dialog.tsx'
 import { number } from '../ui/format.ts'
 import { Answered } from '../ui/states.tsx'
 import { timeIn } from './hours.ts'
@@ -17,17 +18,15 @@ interface WhyProps {
 
 export function Why({ campaign, contact, onClose }: WhyProps) {
   const { t } = useTranslation('campaigns')
-  const { t: common } = useTranslation()
   return (
-    <Modal
+    <Dialog
       opened={contact !== null}
       onClose={onClose}
       title={t('why.title', { phone: contact?.phone ?? '' })}
       centered
-      closeButtonProps={{ 'aria-label': common('close') }}
     >
       {contact && <Reasons campaign={campaign} contact={contact} />}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,7 +1,6 @@
 /** The page of one contact: details, do-not-call status and calls. */
-import { Anchor, Badge, Button, Code, Group, Paper, SimpleGrid, Stack, Text, Title } from '@mantine/core'
+import { Anchor, Badge, Button, Code, Group, SimpleGrid, Stack, Text } from '@mantine/core'
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, useParams } from 'react-router'
 import { api } from '../api/client.ts'
@@ -11,6 +10,7 @@ import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, duration, number } from '../ui/format.ts'
 import { tell } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
+import { Section } from '../ui/section.tsx'
 import { Answered } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { ContactForm } from './contact-form.tsx'
@@ -47,19 +47,6 @@ export default function ContactPage() {
         </Page>
       )}
     </Answered>
-  )
-}
-
-function Section({ title, children }: { title: string; children: ReactNode }) {
-  return (
-    <Paper withBorder p="md" component="section" aria-label={title}>
-      <Stack>
-        <Title order={2} size="h4">
-          {title}
-        </Title>
-        {children}
-      </Stack>
-    </Paper>
   )
 }
 

@@ -1,14 +1,13 @@
 /** Lists contacts: everyone who was called or has called. */
-import { Anchor, Badge, Group, Pill, Select, Stack, Text, TextInput } from '@mantine/core'
-import { useDebouncedCallback } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { Anchor, Badge, Group, Pill, Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { projectsQuery } from '../api/queries.ts'
+import { FilterSelect } from '../ui/filter-select.tsx'
 import { dateTime } from '../ui/format.ts'
 import { Page } from '../ui/page.tsx'
+import { SearchInput } from '../ui/search.tsx'
 import { type Filters, oneOf, useFilters } from '../ui/search-state.ts'
 import { Answered, Empty } from '../ui/states.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -33,17 +32,7 @@ export default function Contacts() {
             rowKey={({ id }) => id}
             onOffset={offset => set({ offset: String(offset) })}
             minWidth={720}
-            empty={
-              filtered ? (
-                t('noneFound')
-              ) : (
-                <Empty title={t('empty')}>
-                  <Text c="dimmed" maw={480}>
-                    {t('emptyHint')}
-                  </Text>
-                </Empty>
-              )
-            }
+            empty={filtered ? t('noneFound') : <Empty title={t('empty')} hint={t('emptyHint')} />}
           />
         )}
       </Answered>
@@ -58,58 +47,42 @@ const givenOf = ({ params }: Filters) => ({
   lead: oneOf(params.get('lead'), leadStatuses),
 })
 
-const TYPING_MS = 300
-
 function FilterBar({ filters }: { filters: Filters }) {
   const { set } = filters
   const { q = '', project_id, channel, lead } = givenOf(filters)
   const { t } = useTranslation('contacts')
-  const { t: common } = useTranslation()
   const { data: projects = [] } = useQuery(projectsQuery)
-  const [typed, setTyped] = useState(q)
-  const search = useDebouncedCallback((text: string) => set({ q: text.trim() }), TYPING_MS)
-  // The browser's back button changes the search too.
-  useEffect(() => setTyped(before => (before.trim() === q ? before : q)), [q])
   return (
     <Group role="search">
-      <TextInput
-        type="search"
+      <SearchInput
         flex={1}
         miw={200}
         maxLength={200}
-        aria-label={common('search')}
         placeholder={t('searchHint')}
-        leftSection={<IconSearch size={16} aria-hidden />}
-        value={typed}
-        onChange={event => {
-          setTyped(event.currentTarget.value)
-          search(event.currentTarget.value)
-        }}
+        value={q}
+        onSearch={q => set({ q })}
       />
-      <Select
-        aria-label={t('project')}
-        placeholder={t('anyProject')}
-        clearable
+      <FilterSelect
+        label={t('project')}
+        any={t('anyProject')}
         searchable
-        data={projects.map(({ id, name }) => ({ value: id, label: name }))}
-        value={project_id ?? null}
-        onChange={project_id => set({ project_id })}
+        options={projects.map(({ id, name }) => ({ value: id, label: name }))}
+        value={project_id}
+        onSelect={project_id => set({ project_id })}
       />
-      <Select
-        aria-label={t('channel')}
-        placeholder={t('anyChannel')}
-        clearable
-        data={channels.map(value => ({ value, label: t(`channels.${value}`) }))}
-        value={channel ?? null}
-        onChange={channel => set({ channel })}
+      <FilterSelect
+        label={t('channel')}
+        any={t('anyChannel')}
+        options={channels.map(value => ({ value, label: t(`channels.${value}`) }))}
+        value={channel}
+        onSelect={channel => set({ channel })}
       />
-      <Select
-        aria-label={t('leadStatus')}
-        placeholder={t('anyLead')}
-        clearable
-        data={leadStatuses.map(value => ({ value, label: t(`leadStatuses.${value}`) }))}
-        value={lead ?? null}
-        onChange={lead => set({ lead })}
+      <FilterSelect
+        label={t('leadStatus')}
+        any={t('anyLead')}
+        options={leadStatuses.map(value => ({ value, label: t(`leadStatuses.${value}`) }))}
+        value={lead}
+        onSelect={lead => set({ lead })}
       />
     </Group>
   )

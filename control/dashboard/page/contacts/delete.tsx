@@ -1,9 +1,9 @@
-import { Anchor, Button, Stack, Text } from '@mantine/core'
+import { Anchor, Stack, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { Link, useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import type { Contact } from './queries.ts'
 
@@ -21,22 +21,13 @@ export function DeleteContact({ contact: { id, name, phone } }: { contact: Conta
     tell(t('delete.done'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" onClick={open}>
-          {common('delete')}
-        </Button>
-      )}
-      title={t('delete.title', { name: name ?? phone })}
-      action={common('delete')}
-      onConfirm={remove}
-    >
+    <ConfirmButton title={t('delete.title', { name: name ?? phone })} action={common('delete')} onConfirm={remove}>
       <Stack gap="xs">
         <Text>{t('delete.text')}</Text>
         <Anchor component={Link} to="/data/forget" state={{ phone }} size="sm">
           {common('forgetPerson')}
         </Anchor>
       </Stack>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -1,7 +1,8 @@
-import { Button, Group, List, Modal, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core'
+import { Button, Group, List, Progress, Stack, Text, Textarea, TextInput } from '@mantine/core'
 import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { problemText } from '../api/problems.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { number } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
 import { readPhone } from '../ui/phone.ts'
@@ -33,7 +34,6 @@ interface AddDialogProps {
 
 export function AddDialog({ opened, onClose }: AddDialogProps) {
   const { t } = useTranslation('do-not-call')
-  const { t: common } = useTranslation()
   const adding = useAdding()
   const { state, reset, stop } = adding
   const close = () => {
@@ -42,19 +42,13 @@ export function AddDialog({ opened, onClose }: AddDialogProps) {
     onClose()
   }
   return (
-    <Modal
-      opened={opened}
-      onClose={close}
-      title={t('add')}
-      size="lg"
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={opened} onClose={close} title={t('add')} size="lg">
       {state === null ? (
         <Enter onAdd={adding.add} onCancel={close} />
       ) : (
         <Progressing state={state} onClose={close} onMore={reset} />
       )}
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,16 +1,15 @@
 /** The do-not-call list: numbers added by the account or at the caller's request. */
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
-import { useDebouncedCallback, useDisclosure } from '@mantine/hooks'
-import { IconSearch } from '@tabler/icons-react'
+import { Button, Group, Stack, Text } from '@mantine/core'
+import { useDisclosure } from '@mantine/hooks'
 import { useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { dateTime } from '../ui/format.ts'
 import { tell } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
+import { SearchInput } from '../ui/search.tsx'
 import { useFilters } from '../ui/search-state.ts'
 import { Answered, Empty } from '../ui/states.tsx'
 import { ListTable } from '../ui/table.tsx'
@@ -28,7 +27,16 @@ export default function DoNotCall() {
       <Text size="sm" c="dimmed">
         {t('lead')}
       </Text>
-      <Search value={q} onChange={q => set({ q })} />
+      <Group role="search">
+        <SearchInput
+          inputMode="tel"
+          w={{ base: '100%', sm: 320 }}
+          placeholder={t('searchHint')}
+          value={q}
+          onSearch={q => set({ q })}
+          searchOf={digitsOf}
+        />
+      </Group>
       <Answered of={entries}>
         {list => (
           <ListTable
@@ -53,34 +61,7 @@ export default function DoNotCall() {
   )
 }
 
-const TYPING_MS = 300
-
 /** The API searches by leading digits; users paste numbers in any format. */
-function Search({ value, onChange }: { value: string; onChange: (q: string) => void }) {
-  const { t } = useTranslation('do-not-call')
-  const { t: common } = useTranslation()
-  const [typed, setTyped] = useState(value)
-  const search = useDebouncedCallback((text: string) => onChange(digitsOf(text)), TYPING_MS)
-  useEffect(() => setTyped(before => (digitsOf(before) === value ? before : value)), [value])
-  return (
-    <Group role="search">
-      <TextInput
-        type="search"
-        inputMode="tel"
-        w={{ base: '100%', sm: 320 }}
-        aria-label={common('search')}
-        placeholder={t('searchHint')}
-        leftSection={<IconSearch size={16} aria-hidden />}
-        value={typed}
-        onChange={event => {
-          setTyped(event.currentTarget.value)
-          search(event.currentTarget.value)
-        }}
-      />
-    </Group>
-  )
-}
-
 const digitsOf = (text: string) => {
   const digits = text.replace(/\D/g, '').slice(0, 15)
   return text.trim().startsWith('+') && digits !== '' ? `+${digits}` : digits
@@ -94,12 +75,9 @@ function Remove({ entry: { phone, source } }: { entry: Entry }) {
     tell(t('removed', { phone }))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" size="compact-sm" onClick={open} aria-label={t('removeOf', { phone })}>
-          {t('remove')}
-        </Button>
-      )}
+    <ConfirmButton
+      size="compact-sm"
+      label={t('removeOf', { phone })}
       title={t('removeTitle', { phone })}
       action={t('remove')}
       onConfirm={remove}
@@ -108,6 +86,6 @@ function Remove({ entry: { phone, source } }: { entry: Entry }) {
         <Text>{t('removeText')}</Text>
         {source === 'caller' && <Text fw={600}>{t('removeCaller')}</Text>}
       </Stack>
-    </Confirm>
+    </ConfirmButton>
   )
 }

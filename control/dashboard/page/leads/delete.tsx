@@ -1,9 +1,9 @@
-import { Button, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import { type Job, jobQuery, jobsQuery } from './queries.ts'
 
@@ -20,17 +20,8 @@ export function DeleteSearch({ job: { id } }: { job: Job }) {
     tell(t('delete.done'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" onClick={open}>
-          {common('delete')}
-        </Button>
-      )}
-      title={t('delete.title')}
-      action={common('delete')}
-      onConfirm={remove}
-    >
+    <ConfirmButton title={t('delete.title')} action={common('delete')} onConfirm={remove}>
       <Text>{t('delete.text')}</Text>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -4,7 +4,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must, ParleyError } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { dateTime, number } from '../ui/format.ts'
 import { tell } from '../ui/notify.ts'
 import { oneOf } from '../ui/search-state.ts'
@@ -143,23 +143,14 @@ function Remove({ directory: { id, name } }: { directory: Directory }) {
     tell(t('directories.removed'))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button
-          variant="subtle"
-          color="red"
-          size="compact-sm"
-          onClick={open}
-          aria-label={t('directories.removeOne', { name })}
-        >
-          {common('delete')}
-        </Button>
-      )}
+    <ConfirmButton
+      size="compact-sm"
+      label={t('directories.removeOne', { name })}
       title={t('directories.removeOne', { name })}
       action={common('delete')}
       onConfirm={remove}
     >
       <Text>{t('directories.removeHint')}</Text>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -1,7 +1,8 @@
-import { Anchor, List, Modal, Stack, Table, Text, Title } from '@mantine/core'
+import { Anchor, List, Stack, Table, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
+import { Dialog } from '../ui/dialog.tsx'
 import type { Lead } from './queries.ts'
 import { Site } from './site.tsx'
 import { useSourceName } from './sources.tsx'
@@ -9,15 +10,14 @@ import { LeadStatus } from './status.tsx'
 
 /** Shows all data of a company with its sources. */
 export function LeadDialog({ lead, onClose }: { lead: Lead; onClose: () => void }) {
-  const { t } = useTranslation()
   return (
-    <Modal opened onClose={onClose} title={lead.company} size="lg" closeButtonProps={{ 'aria-label': t('close') }}>
+    <Dialog opened onClose={onClose} title={lead.company} size="lg">
       <Stack>
         <Facts lead={lead} />
         <SignalList lead={lead} />
         <Reasons lead={lead} />
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 

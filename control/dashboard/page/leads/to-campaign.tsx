@@ -1,4 +1,4 @@
-import { Button, Group, Modal, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
+import { Button, NativeSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -7,27 +7,21 @@ import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, projectsQuery } from '../api/queries.ts'
-import { ProblemAlert } from '../ui/states.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import type { Job } from './queries.ts'
 
 /** Creates a campaign draft from the leads that have a phone number. No calls are made until the campaign starts. */
 export function ToCampaign({ job }: { job: Job }) {
   const { t } = useTranslation('leads')
-  const { t: common } = useTranslation()
   const [opened, setOpened] = useState(false)
   if (job.progress.enriched === 0) return null
   return (
     <>
       <Button onClick={() => setOpened(true)}>{t('campaign.make')}</Button>
-      <Modal
-        opened={opened}
-        onClose={() => setOpened(false)}
-        title={t('campaign.make')}
-        centered
-        closeButtonProps={{ 'aria-label': common('close') }}
-      >
+      <Dialog opened={opened} onClose={() => setOpened(false)} title={t('campaign.make')} centered>
         <CampaignForm job={job} onCancel={() => setOpened(false)} />
-      </Modal>
+      </Dialog>
     </>
   )
 }
@@ -77,15 +71,7 @@ function CampaignForm({ job: { id }, onCancel }: { job: Job; onCancel: () => voi
           maxLength={200}
           {...form.getInputProps('name')}
         />
-        <ProblemAlert error={make.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onCancel}>
-            {common('cancel')}
-          </Button>
-          <Button type="submit" loading={make.isPending}>
-            {t('campaign.make')}
-          </Button>
-        </Group>
+        <FormEnd submit={t('campaign.make')} error={make.error} busy={make.isPending} onCancel={onCancel} />
       </Stack>
     </form>
   )

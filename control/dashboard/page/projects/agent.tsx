@@ -2,9 +2,9 @@ import { NumberInput, Select, SimpleGrid, Stack, Switch, TextInput } from '@mant
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { numbersQuery } from '../api/queries.ts'
+import { Section } from '../ui/section.tsx'
 import { useDraft, useEditing } from './form.ts'
 import { languageChoices, timezones } from './languages.ts'
-import { Section } from './section.tsx'
 import { TextField } from './texts.tsx'
 
 export function AgentTab() {

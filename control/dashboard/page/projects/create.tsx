@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -7,23 +7,17 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { projectQuery } from '../api/projects.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
-import { ProblemAlert } from '../ui/states.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import { spoken } from '../words/words.ts'
 import { languageChoices } from './languages.ts'
 
 export function NewProject({ opened, onClose }: { opened: boolean; onClose: () => void }) {
   const { t } = useTranslation('projects')
-  const { t: common } = useTranslation()
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={t('new.title')}
-      centered
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={opened} onClose={onClose} title={t('new.title')} centered>
       <CreateForm onClose={onClose} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -65,15 +59,7 @@ function CreateForm({ onClose }: { onClose: () => void }) {
           nothingFoundMessage={t('noneFound')}
           {...form.getInputProps('language')}
         />
-        <ProblemAlert error={create.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {common('cancel')}
-          </Button>
-          <Button type="submit" loading={create.isPending}>
-            {t('new.create')}
-          </Button>
-        </Group>
+        <FormEnd submit={t('new.create')} error={create.error} busy={create.isPending} onCancel={onClose} />
       </Stack>
     </form>
   )

@@ -1,10 +1,10 @@
-import { Button, Text } from '@mantine/core'
+import { Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { projectQuery } from '../api/projects.ts'
 import { must, numbersQuery, projectsQuery, queryClient } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
+import { ConfirmButton } from '../ui/confirm.tsx'
 import { tell } from '../ui/notify.ts'
 import type { Project } from './draft.ts'
 import { GONE } from './leaving.tsx'
@@ -21,17 +21,8 @@ export function DeleteProject({ project }: { project: Project }) {
     tell(t('delete.done', { name: project.name }))
   }
   return (
-    <Confirm
-      trigger={open => (
-        <Button variant="subtle" color="red" onClick={open}>
-          {t('delete.action')}
-        </Button>
-      )}
-      title={t('delete.title', { name: project.name })}
-      action={t('delete.action')}
-      onConfirm={remove}
-    >
+    <ConfirmButton title={t('delete.title', { name: project.name })} action={t('delete.action')} onConfirm={remove}>
       <Text>{t('delete.text')}</Text>
-    </Confirm>
+    </ConfirmButton>
   )
 }

@@ -1,7 +1,7 @@
 import { Stack } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
+import { Section } from '../ui/section.tsx'
 import { SchemaFields } from './schema-fields.tsx'
-import { Section } from './section.tsx'
 import { TextField } from './texts.tsx'
 
 export default function GoalTab() {

@@ -12,12 +12,12 @@ import { must, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { number } from '../ui/format.ts'
+import { Section } from '../ui/section.tsx'
 import { Answered } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { AddSource } from './add-source.tsx'
 import { useEditing } from './form.ts'
 import { Passages } from './passages.tsx'
-import { Section } from './section.tsx'
 
 type Source = Schemas['KnowledgeSource']
 

@@ -3,12 +3,12 @@ import { Button, Paper, Select, SimpleGrid, Stack, Text, TextInput } from '@mant
 import { IconPlus } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Section } from '../ui/section.tsx'
 import type { LlmDraft, SttDraft, TtsDraft } from './draft.ts'
 import { useDraft } from './form.ts'
 import { ListButtons } from './list-buttons.tsx'
 import { nextKey } from './schema.ts'
 import { SecretField } from './secret-field.tsx'
-import { Section } from './section.tsx'
 
 const LLMS = ['scripted', 'openai_compatible', 'anthropic', 'google', 'openai_realtime'] as const
 const TEXT_LLMS = ['openai_compatible', 'anthropic', 'google'] as const
@@ -35,11 +35,32 @@ export default function ModelsTab() {
   )
 }
 
-/** Labels of the providers. Vendor names are the same in all languages. */
-function useKinds() {
+type Kind = LlmDraft['provider'] | SttDraft['provider'] | TtsDraft['provider']
+
+/** Vendor names are the same in all languages. */
+function ProviderSelect({ path, kinds }: { path: string; kinds: readonly Kind[] }) {
   const { t } = useTranslation('projects')
-  type Kind = LlmDraft['provider'] | SttDraft['provider'] | TtsDraft['provider']
-  return (kinds: readonly Kind[]) => kinds.map(value => ({ value, label: t(`kinds.${value}`) }))
+  return (
+    <Select
+      allowDeselect={false}
+      label={t('fields.provider')}
+      data={kinds.map(value => ({ value, label: t(`kinds.${value}`) }))}
+      {...useDraft().getInputProps(`${path}.provider`)}
+    />
+  )
+}
+
+/** Optional: left blank, the provider's default applies. */
+function ModelInput({ path }: { path: string }) {
+  const { t } = useTranslation('projects')
+  return (
+    <TextInput
+      maxLength={200}
+      label={t('fields.model')}
+      placeholder={t('models.itsBest')}
+      {...useDraft().getInputProps(`${path}.model`)}
+    />
+  )
 }
 
 interface LlmFieldsProps {
@@ -50,17 +71,11 @@ interface LlmFieldsProps {
 function LlmFields({ path, kinds }: LlmFieldsProps) {
   const { t } = useTranslation('projects')
   const form = useDraft()
-  const choices = useKinds()
   const provider = form.getInputProps(`${path}.provider`).value as LlmDraft['provider']
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }} style={{ alignItems: 'start' }}>
-        <Select
-          allowDeselect={false}
-          label={t('fields.provider')}
-          data={choices(kinds)}
-          {...form.getInputProps(`${path}.provider`)}
-        />
+        <ProviderSelect path={path} kinds={kinds} />
         {provider !== 'scripted' && (
           <TextInput required maxLength={200} label={t('fields.model')} {...form.getInputProps(`${path}.model`)} />
         )}
@@ -152,7 +167,6 @@ function Fallbacks() {
 function SttProviders() {
   const { t } = useTranslation('projects')
   const form = useDraft()
-  const choices = useKinds()
   const list = form.values.speech_to_text
   return (
     <Providers
@@ -164,20 +178,8 @@ function SttProviders() {
       {(path, index) => (
         <>
           <SimpleGrid cols={{ base: 1, sm: 2 }}>
-            <Select
-              allowDeselect={false}
-              label={t('fields.provider')}
-              data={choices(STT)}
-              {...form.getInputProps(`${path}.provider`)}
-            />
-            {list[index]?.provider === 'deepgram' && (
-              <TextInput
-                maxLength={200}
-                label={t('fields.model')}
-                placeholder={t('models.itsBest')}
-                {...form.getInputProps(`${path}.model`)}
-              />
-            )}
+            <ProviderSelect path={path} kinds={STT} />
+            {list[index]?.provider === 'deepgram' && <ModelInput path={path} />}
           </SimpleGrid>
           <SecretField path={`${path}.api_key_secret`} required />
         </>
@@ -189,7 +191,6 @@ function SttProviders() {
 function Voices() {
   const { t } = useTranslation('projects')
   const form = useDraft()
-  const choices = useKinds()
   const list = form.values.text_to_speech
   return (
     <>
@@ -202,26 +203,14 @@ function Voices() {
         {(path, index) => (
           <>
             <SimpleGrid cols={{ base: 1, sm: 3 }}>
-              <Select
-                allowDeselect={false}
-                label={t('fields.provider')}
-                data={choices(VOICES)}
-                {...form.getInputProps(`${path}.provider`)}
-              />
+              <ProviderSelect path={path} kinds={VOICES} />
               <TextInput
                 required
                 maxLength={200}
                 label={t('fields.model_voice')}
                 {...form.getInputProps(`${path}.voice`)}
               />
-              {list[index]?.provider !== 'yandex_speechkit' && (
-                <TextInput
-                  maxLength={200}
-                  label={t('fields.model')}
-                  placeholder={t('models.itsBest')}
-                  {...form.getInputProps(`${path}.model`)}
-                />
-              )}
+              {list[index]?.provider !== 'yandex_speechkit' && <ModelInput path={path} />}
             </SimpleGrid>
             <SecretField path={`${path}.api_key_secret`} required />
           </>

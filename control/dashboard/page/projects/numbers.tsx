@@ -8,10 +8,10 @@ import { api } from '../api/client.ts'
 import { must, numbersQuery, projectsQuery, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
+import { Section } from '../ui/section.tsx'
 import { Answered, Empty, ProblemAlert } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { useEditing } from './form.ts'
-import { Section } from './section.tsx'
 
 type PhoneNumber = Schemas['Number']
 type Direction = PhoneNumber['bindings'][number]['direction']

@@ -1,5 +1,5 @@
 /** Selects a secret by name, or creates one without leaving the form. */
-import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Button, Group, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -8,9 +8,10 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { secretsQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import { tell } from '../ui/notify.ts'
 import { Password } from '../ui/password.tsx'
-import { ProblemAlert } from '../ui/states.tsx'
 import { useDraft } from './form.ts'
 
 export function SecretField({ path, required }: { path: string; required: boolean }) {
@@ -60,18 +61,11 @@ interface SecretModalProps {
 
 export function SecretModal({ opened, onClose, onSet, name }: SecretModalProps) {
   const { t } = useTranslation('projects')
-  const { t: common } = useTranslation()
   const title = name === undefined ? t('secrets.newTitle') : t('secrets.again', { name })
   return (
-    <Modal
-      opened={opened}
-      onClose={onClose}
-      title={title}
-      centered
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened={opened} onClose={onClose} title={title} centered>
       <SecretForm onClose={onClose} onSet={onSet} name={name} />
-    </Modal>
+    </Dialog>
   )
 }
 
@@ -127,15 +121,7 @@ function SecretForm({ onClose, onSet, name }: Omit<SecretModalProps, 'opened'>) 
           description={t('secrets.valueHint')}
           {...form.getInputProps('value')}
         />
-        <ProblemAlert error={set.error} />
-        <Group justify="flex-end">
-          <Button variant="default" onClick={onClose}>
-            {common('cancel')}
-          </Button>
-          <Button type="submit" loading={set.isPending}>
-            {common('save')}
-          </Button>
-        </Group>
+        <FormEnd submit={common('save')} error={set.error} busy={set.isPending} onCancel={onClose} />
       </Stack>
     </form>
   )

@@ -10,10 +10,10 @@ import { must, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { dateTime } from '../ui/format.ts'
+import { Section } from '../ui/section.tsx'
 import { Answered } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
 import { SecretModal } from './secret-field.tsx'
-import { Section } from './section.tsx'
 
 export default function SecretsTab() {
   const { t } = useTranslation('projects')

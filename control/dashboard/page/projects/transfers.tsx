@@ -1,11 +1,11 @@
 import { Button, Group, Paper, Select, SimpleGrid, Stack, Text, TextInput } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useTranslation } from 'react-i18next'
+import { Section } from '../ui/section.tsx'
 import type { TransferDraft } from './draft.ts'
 import { useDraft } from './form.ts'
 import { ListButtons } from './list-buttons.tsx'
 import { nextKey } from './schema.ts'
-import { Section } from './section.tsx'
 import { TextField } from './texts.tsx'
 
 const MOST = 10

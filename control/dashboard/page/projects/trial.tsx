@@ -1,5 +1,5 @@
 /** Runs a tool as the agent would, and shows the request and the result that the agent receives. */
-import { Badge, Button, Code, Group, Modal, Stack, Text } from '@mantine/core'
+import { Badge, Button, Code, Group, Stack, Text } from '@mantine/core'
 import { IconPlayerPlay } from '@tabler/icons-react'
 import { useMutation } from '@tanstack/react-query'
 import { useState } from 'react'
@@ -7,6 +7,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { milliseconds } from '../ui/format.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { ArgumentFields, type Arguments, argumentsOf } from './arguments.tsx'
@@ -16,7 +17,6 @@ import { same } from './same.ts'
 
 export function ToolTrialButton({ index }: { index: number }) {
   const { t } = useTranslation('projects')
-  const { t: common } = useTranslation()
   const [opened, setOpened] = useState(false)
   const tool = useDraft().values.tools[index]
   if (!tool) return null
@@ -30,15 +30,9 @@ export function ToolTrialButton({ index }: { index: number }) {
       >
         {t('trial.action')}
       </Button>
-      <Modal
-        opened={opened}
-        onClose={() => setOpened(false)}
-        title={t('trial.title', { name: tool.name })}
-        size="lg"
-        closeButtonProps={{ 'aria-label': common('close') }}
-      >
+      <Dialog opened={opened} onClose={() => setOpened(false)} title={t('trial.title', { name: tool.name })} size="lg">
         <Trial tool={tool} onRefused={() => setOpened(false)} />
-      </Modal>
+      </Dialog>
     </>
   )
 }

@@ -2,19 +2,15 @@
  * Keeps browser calls outside of React components, so that a panel that remounts elsewhere (for example in a drawer,
  * after the window gets narrower) finds its call again. A call that no panel shows is hung up.
  */
-import { api } from '../api/client.ts'
-import { must, queryClient } from '../api/queries.ts'
+import { queryClient } from '../api/queries.ts'
 import type { CallEvent } from '../conversation/events.ts'
 import { type Line, withLatency, withSaid, withToolFinished, withToolStarted } from '../conversation/story.ts'
-import type { AgentState, Dialogue, DialogueEvents } from './room.ts'
+import type { AgentState, Dialogue, DialogueEvents, Seat } from './room.ts'
 
 export type TalkState = 'ready' | 'microphone' | 'connecting' | 'failed' | 'ended' | AgentState
 
-export interface SessionInput {
-  project_id: string
-  task?: string
-  vars?: Record<string, string>
-}
+/** Creates the session of a call; called once the microphone is available. */
+export type Invite = () => Promise<Seat>
 
 export interface Talk {
   state: TalkState
@@ -86,13 +82,13 @@ export class TalkStore {
   }
 
   /** Starts the call. Rejects if it can't start; the state reports the error too. */
-  async start(body: SessionInput): Promise<void> {
+  async start(invite: Invite): Promise<void> {
     this.#stopping = new AbortController()
     const { signal } = this.#stopping
     this.#set({ ...nothing, state: 'microphone', isStarting: true })
     try {
       const { openDialogue } = await import('./room.ts')
-      const dialogue = await openDialogue(() => this.#invite(body), this.#events(), signal)
+      const dialogue = await openDialogue(() => this.#connect(invite), this.#events(), signal)
       this.#set({ dialogue, isStarting: false })
     } catch (error) {
       if (signal.aborted) return this.#set(nothing)
@@ -101,10 +97,9 @@ export class TalkStore {
     }
   }
 
-  async #invite(body: SessionInput) {
+  #connect(invite: Invite): Promise<Seat> {
     this.#set({ state: 'connecting' })
-    const { url, token } = await must(api.POST('/v1/public/realtime/session', { body }))
-    return { url, token: token! } // only idempotent replays lack a token
+    return invite()
   }
 
   #events(): DialogueEvents {

@@ -46,7 +46,8 @@ export interface Dialogue {
   hangUp(): Promise<void>
 }
 
-interface Seat {
+/** Access to the room of one call. */
+export interface Seat {
   url: string
   token: string
 }

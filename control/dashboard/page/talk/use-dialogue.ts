@@ -1,9 +1,11 @@
 /** Connects a panel to the browser call of a project. */
 import { useMutation } from '@tanstack/react-query'
 import { useMemo, useSyncExternalStore } from 'react'
+import { api } from '../api/client.ts'
 import { useEvents } from '../api/events.ts'
 import { type CallEvent, eventsOf } from '../conversation/events.ts'
-import { type SessionInput, type Talk, type TalkStore, talkOf } from './dialogues.ts'
+import { type Talk, type TalkStore, talkOf } from './dialogues.ts'
+import { createSession, type SessionInput } from './session.ts'
 
 export interface Dialogue extends Talk {
   start: (body: SessionInput) => void
@@ -13,7 +15,7 @@ export interface Dialogue extends Talk {
 export function useDialogue(projectId: string): Dialogue {
   const store = useMemo(() => talkOf(projectId), [projectId])
   const talk = useSyncExternalStore(store.subscribe, store.talk)
-  const start = useMutation({ mutationFn: (body: SessionInput) => store.start(body) })
+  const start = useMutation({ mutationFn: (body: SessionInput) => store.start(() => createSession(api, body)) })
   useFollowed(store, talk.callId)
   return { ...talk, start: start.mutate, hangUp: store.hangUp }
 }

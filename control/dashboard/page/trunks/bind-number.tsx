@@ -1,9 +1,10 @@
-import { Alert, Button, Group, Modal, Radio, Select, Stack, Text } from '@mantine/core'
+import { Alert, Button, Group, Radio, Select, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must, ParleyError, projectsQuery } from '../api/queries.ts'
+import { Dialog } from '../ui/dialog.tsx'
 import { tell } from '../ui/notify.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { boundTo, type NumberItem, useProjectName, type Way } from './bindings.ts'
@@ -45,13 +46,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
   const rivals = project === null ? [] : waysOf(direction).filter(way => ![null, project].includes(boundTo(item, way)))
   const refused = bind.error instanceof ParleyError && bind.error.code === 'number_bound'
   return (
-    <Modal
-      opened
-      onClose={onClose}
-      title={t('numbers.bindTitle', { number: item.number })}
-      centered
-      closeButtonProps={{ 'aria-label': common('close') }}
-    >
+    <Dialog opened onClose={onClose} title={t('numbers.bindTitle', { number: item.number })} centered>
       <Stack>
         <Select
           label={t('numbers.project')}
@@ -85,7 +80,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
           </Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,4 +1,4 @@
-import { Button, Group, Modal, Select, Stack, TextInput } from '@mantine/core'
+import { Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
@@ -6,8 +6,9 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, projectsQuery } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
+import { Dialog } from '../ui/dialog.tsx'
+import { FormEnd } from '../ui/form-end.tsx'
 import { tell } from '../ui/notify.ts'
-import { ProblemAlert } from '../ui/states.tsx'
 import { softphonesChanged } from './queries.ts'
 
 interface SoftphoneFormProps {
@@ -40,12 +41,11 @@ export function SoftphoneForm({ softphone, onClose, onMade }: SoftphoneFormProps
     onError: error => form.setErrors(fieldErrors(common, error)),
   })
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       title={softphone === null ? t('softphones.new') : t('softphones.edit', { name: softphone.name })}
       centered
-      closeButtonProps={{ 'aria-label': common('close') }}
     >
       <form noValidate onSubmit={form.onSubmit(values => save.mutate(values))}>
         <Stack>
@@ -67,17 +67,14 @@ export function SoftphoneForm({ softphone, onClose, onMade }: SoftphoneFormProps
             required
             {...form.getInputProps('project_id')}
           />
-          <ProblemAlert error={save.error} />
-          <Group justify="flex-end">
-            <Button variant="default" onClick={onClose}>
-              {common('cancel')}
-            </Button>
-            <Button type="submit" loading={save.isPending}>
-              {softphone === null ? t('softphones.create') : common('save')}
-            </Button>
-          </Group>
+          <FormEnd
+            submit={softphone === null ? t('softphones.create') : common('save')}
+            error={save.error}
+            busy={save.isPending}
+            onCancel={onClose}
+          />
         </Stack>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,9 +1,10 @@
 /** Shows the password of a softphone, which is available only once, with setup instructions for common apps. */
-import { Alert, Button, Code, Group, List, Modal, Select, Stack, Table, Text } from '@mantine/core'
+import { Alert, Button, Code, Group, List, Select, Stack, Table, Text } from '@mantine/core'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import type { Schemas } from '../api/types.ts'
 import { CopyBlock, CopyIcon } from '../ui/copy.tsx'
+import { Dialog } from '../ui/dialog.tsx'
 
 type Made = Schemas['SoftphoneCreated']
 
@@ -19,7 +20,6 @@ const baresipLine = (made: Made) =>
 
 export function SoftphoneSetup({ made, onClose }: { made: Made; onClose: () => void }) {
   const { t } = useTranslation('trunks')
-  const { t: common } = useTranslation()
   const [program, setProgram] = useState<Program>('linphone')
   const { settings } = made
   const transports = settings.transports.map(one => one.toUpperCase())
@@ -31,14 +31,13 @@ export function SoftphoneSetup({ made, onClose }: { made: Made; onClose: () => v
     ['dial', settings.dial],
   ] as const
   return (
-    <Modal
+    <Dialog
       opened
       onClose={onClose}
       size="lg"
       title={t('setup.title', { name: made.name })}
       centered
       closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': common('close') }}
     >
       <Stack>
         <Alert color="blue" variant="light">
@@ -71,7 +70,7 @@ export function SoftphoneSetup({ made, onClose }: { made: Made; onClose: () => v
           <Button onClick={onClose}>{t('setup.done')}</Button>
         </Group>
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,6 +1,7 @@
-import { Button, Group, Modal, Stack } from '@mantine/core'
+import { Button, Group, Stack } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import { useTranslation } from 'react-i18next'
+import { Dialog } from './dialog.tsx'
 import { ProblemAlert } from './states.tsx'
 
 interface ConfirmProps {
@@ -43,13 +44,7 @@ export function Confirm({ trigger, title, children, action, onConfirm, danger = 
   return (
     <>
       {trigger(open)}
-      <Modal
-        opened={opened}
-        onClose={() => setOpened(false)}
-        title={title}
-        centered
-        closeButtonProps={{ 'aria-label': t('close') }}
-      >
+      <Dialog opened={opened} onClose={() => setOpened(false)} title={title} centered>
         <Stack>
           <div>{children}</div>
           <ProblemAlert error={error} />
@@ -62,7 +57,27 @@ export function Confirm({ trigger, title, children, action, onConfirm, danger = 
             </Button>
           </Group>
         </Stack>
-      </Modal>
+      </Dialog>
     </>
+  )
+}
+
+interface ConfirmButtonProps extends Omit<ConfirmProps, 'trigger' | 'danger'> {
+  /** Accessible name of the button, if `action` alone is ambiguous. */
+  label?: string
+  size?: 'compact-sm'
+}
+
+/** A red button that asks for confirmation. Its text is that of the confirm button. */
+export function ConfirmButton({ label, size, ...confirm }: ConfirmButtonProps) {
+  return (
+    <Confirm
+      trigger={open => (
+        <Button variant="subtle" color="red" size={size} onClick={open} aria-label={label}>
+          {confirm.action}
+        </Button>
+      )}
+      {...confirm}
+    />
   )
 }

@@ -53,10 +53,15 @@ export function Answered<T>({ of, children }: { of: Asked<T>; children: (data: T
   )
 }
 
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+export function Empty({ title, hint, children }: { title: string; hint?: string; children?: ReactNode }) {
   return (
     <Stack align="center" gap="xs" py="xl" ta="center">
       <Text fw={600}>{title}</Text>
+      {hint && (
+        <Text c="dimmed" maw={480}>
+          {hint}
+        </Text>
+      )}
       {children}
     </Stack>
   )

@@ -14,6 +14,7 @@ import type leads from '../leads/words.en.json'
 import type live from '../live/words.en.json'
 import type projects from '../projects/words.en.json'
 import type talk from '../talk/words.en.json'
+import type talkPage from '../talk-page/words.en.json'
 import type trunks from '../trunks/words.en.json'
 import type words from './words.en.json'
 
@@ -35,6 +36,7 @@ declare module 'i18next' {
       live: typeof live
       projects: typeof projects
       talk: typeof talk
+      'talk-page': typeof talkPage
       trunks: typeof trunks
       words: typeof words
     }

@@ -4,13 +4,15 @@ import type { ReactNode } from 'react'
 interface SectionProps {
   title: string
   hint?: ReactNode
+  /** Target of links to the section. */
+  id?: string
   children: ReactNode
 }
 
-/** A titled section of a tab. */
-export function Section({ title, hint, children }: SectionProps) {
+/** A titled section of a page. */
+export function Section({ title, hint, id, children }: SectionProps) {
   return (
-    <Paper component="section" withBorder p="md" aria-label={title}>
+    <Paper component="section" withBorder p="md" id={id} aria-label={title}>
       <Stack>
         <div>
           <Title order={2} size="h4">
