@@ -4,6 +4,7 @@ import PQueue from 'p-queue'
 import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
+import { collapseLoops } from './decoder-loop.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
@@ -125,7 +126,7 @@ function serve(socket: Socket, work: Work): void {
     const primary = language.toLowerCase().split('-')[0]!
     const read =
       models && primary === 'en'
-        ? (sound: Int16Array) => models.transcribe(sound)
+        ? async (sound: Int16Array) => collapseLoops(await models.transcribe(sound))
         : models && whisper?.available() && WHISPER_LANGUAGES.includes(primary)
           ? async (sound: Int16Array) => cleanTranscript(await whisper.transcribe(sound, primary))
           : null
