@@ -12,6 +12,7 @@ import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../infra/embedded/postgres.ts'
 import { startRedis } from '../infra/embedded/redis.ts'
 import { type FleetSize, readFleet } from './support/fleet.ts'
+import { type SharedSpeech, startSharedSpeech } from './support/shared-speech.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -29,6 +30,8 @@ declare module 'vitest' {
     drachtio: string | null
     /** Seed of a chaos test to repeat; null: a random seed. */
     chaosSeed: number | null
+    /** Speech processes of the whole run, one per worker; empty in projects other than e2e, and without the models. */
+    speech: readonly SharedSpeech[]
   }
 }
 
@@ -56,12 +59,21 @@ export default async function setup(project: TestProject): Promise<() => Promise
     tell,
   })
   const fleet = readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1')
-  const starts = await Promise.allSettled([
-    PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
-    PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
+  const speechOptions = { count: project.name === 'e2e' ? project.config.maxWorkers : 0, folder, somePort, tell }
+  const starting = {
+    postgres: PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
+    redis: PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
+    speech: startSharedSpeech(speechOptions),
+  }
+  const starts = await Promise.allSettled(Object.values(starting))
+  const [postgres, redis, speech] = await Promise.all([
+    starting.postgres?.catch(() => null),
+    starting.redis?.catch(() => null),
+    starting.speech.catch(() => []),
   ])
-  const [postgres, redis] = starts.map(start => (start.status === 'fulfilled' ? start.value : null))
-  const children = [postgres?.child, redis?.child].filter(child => child !== undefined)
+  const children = [postgres?.child, redis?.child, ...speech.map(({ child }) => child)].filter(
+    child => child !== undefined,
+  )
   const failed = starts.find(start => start.status === 'rejected')
   if (failed) {
     await Promise.all(children.map(child => child.stop()))
@@ -81,6 +93,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('drachtio', process.env['PARLEY_TEST_DRACHTIO'] || null)
   const seed = process.env['PARLEY_CHAOS_SEED']
   project.provide('chaosSeed', seed ? Number(seed) : null)
+  project.provide(
+    'speech',
+    speech.map(({ port, logFile, child }) => ({ port, logFile, pid: child.pid })),
+  )
   project.provide('databaseUrl', PARLEY_TEST_DATABASE_URL ?? postgres!.url)
   project.provide('redisUrl', PARLEY_TEST_REDIS_URL ?? redis!.url)
   return async () => {

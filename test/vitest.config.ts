@@ -7,11 +7,8 @@ const e2e = ['test/e2e/**/*.test.ts', 'test/interop/**/*.test.ts']
 /** Needs Postgres, Redis, a process or the speech models. */
 const integration = ['test/**/*.integration.test.ts']
 
-/**
- * Two files at a time, because most of them wait: for somebody to finish speaking, for a process, for a page.
- * Each vitest process with one of these projects starts its own Postgres and Redis.
- */
-const servers = { maxWorkers: 2, globalSetup: ['test/global-setup.ts'], testTimeout: 120_000, hookTimeout: 180_000 }
+/** Each vitest process with one of these projects starts its own Postgres and Redis. */
+const servers = { globalSetup: ['test/global-setup.ts'], testTimeout: 120_000, hookTimeout: 180_000 }
 
 export default defineConfig({
   root: fileURLToPath(new URL('..', import.meta.url)),
@@ -24,7 +21,7 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: [...integration, ...e2e],
           setupFiles: ['test/support/unit-guard.ts'],
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 60_000,
           hookTimeout: 60_000,
           sequence: { groupOrder: 0 },
@@ -32,12 +29,13 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'integration', include: integration, sequence: { groupOrder: 1 }, ...servers },
+        // More files than cores, because most of them wait: for a process, for a page, for a timer.
+        test: { name: 'integration', include: integration, maxWorkers: 3, sequence: { groupOrder: 1 }, ...servers },
       },
       {
         extends: true,
-        // One file at a time: calls are paced by real time, and a second stack beside them makes both late on two cores.
-        test: { ...servers, name: 'e2e', include: e2e, isolate: true, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        // Most of a call is waiting for somebody to finish speaking.
+        test: { ...servers, name: 'e2e', include: e2e, isolate: true, maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
     // One line per file: `npm test` prints failures at its end, where they are not lost among thousands of lines.

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
-import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
-import { wordErrors } from '../support/stack-speech.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
+import { letterErrors } from '../support/stack-speech.ts'
 import { isLoud, isSound, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 
@@ -38,7 +38,7 @@ describe.concurrent('baresip', () => {
     const { id, call } = await greeted(phone, owner, `sip:${owner.number}@${stack.sip.host}:${stack.sip.port}`)
     await phone.speak(sound)
     const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
-    expect(wordErrors(question, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(question, heard.turn.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     await call.agentSaid(2)
     await phone.command('hangup')
     await call.ended()

@@ -10,7 +10,7 @@ import { RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/packet.ts'
 import { needs } from '../support/needs.ts'
 import { HOST, type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
-import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
 import {
   acknowledge,
   expectAnswer,
@@ -24,7 +24,7 @@ import {
   startSipp,
   taken,
 } from '../support/stack-sipp.ts'
-import { silence, wordErrors } from '../support/stack-speech.ts'
+import { letterErrors, silence } from '../support/stack-speech.ts'
 import { pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { json } from '../support/stack-world.ts'
 import { PATIENCE, until } from '../support/world.ts'
@@ -109,8 +109,8 @@ describe.concurrent('bad input', () => {
     await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && /message/.test(turn.text))
     await phone.speak(second!)
     const heard = await call.wait('turn.finished', ({ turn }) => /lake/i.test(turn.text))
-    expect(wordErrors('She would like a quiet room with a view of the lake.', heard.turn.text)).toBeLessThanOrEqual(
-      WORD_ERRORS,
+    expect(letterErrors('She would like a quiet room with a view of the lake.', heard.turn.text)).toBeLessThanOrEqual(
+      LETTER_ERRORS,
     )
     await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.started_ms > heard.turn.ended_ms)
     await phone.command('hangup')
@@ -146,7 +146,7 @@ describe.concurrent('bad input', () => {
       'turn.finished',
       event => event.turn.role === 'caller' && /train/i.test(event.turn.text),
     )
-    expect(wordErrors(words, turn.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(words, turn.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     const spokenAt = Math.max(...tap.packets({ from: sipp.mediaPort }).map(({ atMs }) => atMs))
     await call.wait('turn.finished', event => event.turn.role === 'agent' && event.turn.started_ms > turn.ended_ms)
     const sent = tap.packets({}).filter(packet => packet.from.endsWith(`:${target}`) && packet.atMs > spokenAt)

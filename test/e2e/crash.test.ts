@@ -16,7 +16,7 @@ let tap: Tap
 let phone: Baresip
 let owner: Owner
 beforeAll(async () => {
-  stack = await startStack()
+  stack = await startStack({}, { ownSpeech: true })
   tap = await tapRtp(stack)
   stack.world.on('/hook', (_, response) => response.writeHead(204).end())
   phone = await startBaresip(stack, CALLEE)

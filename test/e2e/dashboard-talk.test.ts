@@ -17,10 +17,10 @@ import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../s
 import { nextEmail, openWith, overflow, PASSWORD, rest, seriousViolations } from '../support/dashboard.ts'
 import { look, loudest, unexpected } from '../support/live-page.ts'
 import { livekitBinary } from '../support/livekit.ts'
-import { WORD_ERRORS } from '../support/stack-checks.ts'
+import { LETTER_ERRORS } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { callsOf, newestEnded, type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
-import { silence, wavOf, wordErrors } from '../support/stack-speech.ts'
+import { letterErrors, silence, wavOf } from '../support/stack-speech.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
 
@@ -92,7 +92,7 @@ describe.skipIf(!canRun)('somebody new', () => {
     await shown(() => status(page).textContent()).toBe('Speaking')
     expect(await loudest(page, 2000)).toBeGreaterThan(0.02)
     const heard = (await lines(page, 'caller').first().textContent())!
-    expect(wordErrors(WISH, heard), heard).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(WISH, heard), heard).toBeLessThanOrEqual(LETTER_ERRORS)
     await panelOf(page)
       .getByText(/response latency .*\(end-pointing/)
       .waitFor()

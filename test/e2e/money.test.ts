@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
 import {
   acknowledge,
   canceled,
@@ -17,7 +17,7 @@ import {
   startSipp,
   taken,
 } from '../support/stack-sipp.ts'
-import { silence, wordErrors } from '../support/stack-speech.ts'
+import { letterErrors, silence } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 
 const { describe, it } = needs('sipp', 'tcpdump')
@@ -86,7 +86,7 @@ describe.concurrent('limits', () => {
     const sipp = await startSipp(stack, steps, { seconds: 40, calls: owner.number })
     await sipp.done
     const heard = await stack.speech.read(soundOf(tap.packets({ to: sipp.mediaPort })))
-    expect(wordErrors(words, heard.map(({ text }) => text).join(' '))).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(words, heard.map(({ text }) => text).join(' '))).toBeLessThanOrEqual(LETTER_ERRORS)
     const { body } = await owner.rest('GET', '/balance')
     expect([body.balance.amount, body.held.amount]).toEqual(['4.9999', '0.0000'])
   })

@@ -11,10 +11,10 @@ import { concatPcm } from '../../media/audio/frames.ts'
 import { decodeWav, encodeWav } from '../../media/audio/wav.ts'
 import { chromiumPath, openBrowser } from '../support/chromium.ts'
 import { livekitBinary } from '../support/livekit.ts'
-import { expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
+import { expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
 import { newestEnded, openSession, type RoomStack, startRoomStack } from '../support/stack-rooms.ts'
-import { wordErrors } from '../support/stack-speech.ts'
+import { letterErrors } from '../support/stack-speech.ts'
 
 const GREETING = 'Good evening, this is the Blue Heron.'
 const { file, text: WISH } = demoLines[0]!
@@ -60,7 +60,7 @@ async function expectDialogue(owner: Owner): Promise<void> {
   const call = await newestEnded(stack, owner, 1)
   expect(call).toMatchObject({ direction: 'web', status: 'completed', ended_reason: 'caller_hangup' })
   expect(call.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
-  expect(wordErrors(WISH, call.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
+  expect(letterErrors(WISH, call.transcript[1]!.text)).toBeLessThanOrEqual(LETTER_ERRORS)
   expect(call.transcript[2]!.heard_text).toMatch(/name/i)
   await expectWebhook(stack, owner, call.id, 'call.completed')
   await expectSettled(stack, owner)

@@ -6,7 +6,7 @@ import { RoomServiceClient } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { decodeWav } from '../../media/audio/wav.ts'
 import { livekitBinary } from '../support/livekit.ts'
-import { expectSettled, expectWebhook } from '../support/stack-checks.ts'
+import { expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
 import type { Detail, Owner } from '../support/stack-owner.ts'
 import {
   callsOf,
@@ -17,7 +17,7 @@ import {
   startRoomStack,
   wide,
 } from '../support/stack-rooms.ts'
-import { wordErrors } from '../support/stack-speech.ts'
+import { letterErrors } from '../support/stack-speech.ts'
 import { json } from '../support/stack-world.ts'
 import { until } from '../support/world.ts'
 
@@ -86,7 +86,7 @@ describe.skipIf(!livekitBinary)('a realtime session', () => {
 
     await caller.say(wide(await stack.speech.say('Can you tell me the weather?')))
     await caller.wait(() => caller.words('agent').some(text => text.includes('sunny')), 'the answer', 30_000)
-    expect(wordErrors('Can you tell me the weather?', caller.words('caller')[0]!)).toBeLessThanOrEqual(0.25)
+    expect(letterErrors('Can you tell me the weather?', caller.words('caller')[0]!)).toBeLessThanOrEqual(LETTER_ERRORS)
     expect(caller.words('agent')[1]).toContain('One moment')
     await caller.wait(() => states().at(-1) === 'listening', 'the agent to listen again')
     expect(states()).toEqual(expect.arrayContaining(['listening', 'thinking', 'speaking']))

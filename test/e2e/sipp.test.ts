@@ -7,7 +7,7 @@ import { parseLog } from '../../media/replay/log.ts'
 import { play as playAgain } from '../../media/replay/player.ts'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
-import { expectCost, expectHeard, expectSettled, expectWebhook, WORD_ERRORS } from '../support/stack-checks.ts'
+import { expectCost, expectHeard, expectSettled, expectWebhook, LETTER_ERRORS } from '../support/stack-checks.ts'
 import {
   answer,
   canceled,
@@ -24,7 +24,7 @@ import {
   startSipp,
   taken,
 } from '../support/stack-sipp.ts'
-import { silence, wordErrors } from '../support/stack-speech.ts'
+import { letterErrors, silence } from '../support/stack-speech.ts'
 import { type Played, pcap, soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
 
@@ -85,7 +85,7 @@ describe.concurrent('sipp', () => {
     const detail = await customer.detail(id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup', from: '+12125550111' })
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'tool', 'agent'])
-    expect(wordErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     expect(detail.transcript[3]!.text).toBe('4711')
     // Replaying the recorded inputs of the call reproduces the call.
     const log = parseLog(readFileSync(join(edges, `${id}.jsonl`), 'utf8'))
@@ -118,7 +118,7 @@ describe.concurrent('sipp', () => {
     const detail = await customer.detail(call.id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'agent_hangup', to: CALLEE })
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
-    expect(wordErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(words, detail.transcript[1]!.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     const agent = tap.packets({ to: sipp.mediaPort })
     expect(new Set(agent.map(packet => packet.payloadType))).toEqual(new Set([8]))
     await expectHeard(stack.speech, soundOf(agent), detail)

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, greeted, startBaresip } from '../support/stack-baresip.ts'
-import { expectCost, expectHeard, expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
+import { expectCost, expectHeard, expectSettled, LETTER_ERRORS } from '../support/stack-checks.ts'
 import type { Owner } from '../support/stack-owner.ts'
-import { wordErrors } from '../support/stack-speech.ts'
+import { letterErrors } from '../support/stack-speech.ts'
 import { soundOf, type Tap, tapRtp } from '../support/stack-wire.ts'
 import { until } from '../support/world.ts'
 
@@ -52,7 +52,7 @@ describe.concurrent('a softphone', () => {
     )
     await phone.speak(sound)
     const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
-    expect(wordErrors(question, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(question, heard.turn.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     await call.agentSaid(2)
     await phone.command('hangup')
     await call.ended()

@@ -9,8 +9,8 @@ import { decodeWav } from '../../media/audio/wav.ts'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { startBaresip } from '../support/stack-baresip.ts'
-import { expectSettled, WORD_ERRORS } from '../support/stack-checks.ts'
-import { wordErrors } from '../support/stack-speech.ts'
+import { expectSettled, LETTER_ERRORS } from '../support/stack-checks.ts'
+import { letterErrors } from '../support/stack-speech.ts'
 import { until } from '../support/world.ts'
 
 const { describe, it } = needs('baresip')
@@ -42,7 +42,7 @@ describe('a conversation', () => {
     await call.agentSaid(1)
     await phone.speak(sound)
     const heard = await call.wait('turn.finished', event => event.turn.role === 'caller')
-    expect(wordErrors(QUESTION, heard.turn.text)).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(QUESTION, heard.turn.text)).toBeLessThanOrEqual(LETTER_ERRORS)
     await call.agentSaid(2)
     await phone.command('hangup')
     await call.ended()
@@ -61,7 +61,7 @@ describe('a conversation', () => {
       const heard = await stack.speech.read(createResampler(sampleRate, SPEECH_HZ).push(side))
       return heard.map(({ text }) => text).join(' ')
     }
-    expect(wordErrors(QUESTION, await read(0))).toBeLessThanOrEqual(WORD_ERRORS)
+    expect(letterErrors(QUESTION, await read(0))).toBeLessThanOrEqual(LETTER_ERRORS)
     expect(await read(1)).toMatch(/city museum/i)
     await expectSettled(stack, owner)
   })

@@ -30,7 +30,7 @@ export async function chaos(seed: number, size: StormSize): Promise<Aftermath> {
   let storm: Storm | null = null
   const phones = await startPhones()
   try {
-    stack = await startStack(servers.settings, { engines: 2, controls: 2 })
+    stack = await startStack(servers.settings, { engines: 2, controls: 2, ownSpeech: true })
     storm = await prepareStorm(stack, phones)
     const victims = victimsOf(stack, servers)
     const struck: string[] = []

@@ -3,11 +3,11 @@ import { expect } from 'vitest'
 import type { Stack } from './stack.ts'
 import type { Detail, Owner } from './stack-owner.ts'
 import type { SpeechKit } from './stack-speech.ts'
-import { wordErrors } from './stack-speech.ts'
+import { letterErrors } from './stack-speech.ts'
 import { type Got, signatureOf } from './stack-world.ts'
 
-/** Acceptable word error rate: one word in four may be wrong. */
-export const WORD_ERRORS = 0.25
+/** Acceptable rate of wrong letters: a sentence of which every fifth word is lost fails. */
+export const LETTER_ERRORS = 0.2
 
 /** Nothing is held, each transaction of the ledger sums to zero, and the balance dropped by the cost of calls. */
 export async function expectSettled(stack: Stack, owner: Owner): Promise<void> {
@@ -54,6 +54,8 @@ export async function expectWebhook(stack: Stack, owner: Owner, callId: string, 
 export async function expectHeard(speech: SpeechKit, recorded: Int16Array, detail: Detail): Promise<string> {
   const said = detail.transcript.filter(turn => turn.role === 'agent').map(turn => turn.heard_text)
   const heard = (await speech.read(recorded)).map(utterance => utterance.text).join(' ')
-  expect(wordErrors(said.join(' '), heard), `said: ${said.join(' ')}\nheard: ${heard}`).toBeLessThanOrEqual(WORD_ERRORS)
+  expect(letterErrors(said.join(' '), heard), `said: ${said.join(' ')}\nheard: ${heard}`).toBeLessThanOrEqual(
+    LETTER_ERRORS,
+  )
   return heard
 }

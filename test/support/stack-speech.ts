@@ -107,15 +107,22 @@ const words = (text: string) =>
     .filter(Boolean)
 
 /** Word error rate: edits divided by the number of words spoken. */
-export function wordErrors(said: string, heard: string): number {
-  const a = words(said)
-  const b = words(heard)
+export const wordErrors = (said: string, heard: string) => editRate(words(said), words(heard))
+
+/**
+ * The same by letters. The synthetic voice is never twice the same, and the small recogniser writes "their" for
+ * "they are": half a sentence of wrong words can be a tenth of wrong letters, while a lost word costs as much in both.
+ */
+export const letterErrors = (said: string, heard: string) =>
+  editRate([...words(said).join('')], [...words(heard).join('')])
+
+function editRate(a: readonly string[], b: readonly string[]): number {
   let row = b.map((_, i) => i + 1)
   row.unshift(0)
-  for (const [i, word] of a.entries()) {
+  for (const [i, one] of a.entries()) {
     const next = [i + 1]
     for (const [j, other] of b.entries())
-      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)))
+      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (one === other ? 0 : 1)))
     row = next
   }
   return a.length === 0 ? (b.length === 0 ? 0 : 1) : row.at(-1)! / a.length

@@ -25,14 +25,13 @@ import { createLog } from '../../infra/adapters/log.ts'
 import { type Config, readConfig } from '../../infra/config/config.ts'
 import type { Child } from '../../infra/embedded/child.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
-import { startSipServer, startSpeech } from '../../infra/embedded/programs.ts'
-import { modelsFolder } from '../../infra/models/offline-speech.ts'
-import { whisperPath } from '../../infra/models/whisper.ts'
+import { startSipServer } from '../../infra/embedded/programs.ts'
 import { buildControlParts, type ControlParts } from '../../infra/wiring/parts.ts'
 import { createEngineBus } from '../../media/bus/engine-bus.ts'
 import { createDatabase } from './database.ts'
 import { startDrachtio } from './drachtio.ts'
 import { type ControlProcess, type EngineProcess, type FleetSize, logged, RTP_PORTS, startFleet } from './fleet.ts'
+import { type SpeechProcess, startSpeechProcess } from './shared-speech.ts'
 import { Owner } from './stack-owner.ts'
 import { createSpeechKit, type SpeechKit } from './stack-speech.ts'
 import { startWorld, type World } from './stack-world.ts'
@@ -93,8 +92,16 @@ export interface Children {
 const somePort = (host = HOST, udpToo = false) =>
   freePort(10_000 + 2000 * (firstRange() / RANGES) + randomInt(1800), host, udpToo)
 
-/** `size` overrides the run's number of engines or controls. */
-export async function startStack(settings: Record<string, string> = {}, size: Partial<FleetSize> = {}): Promise<Stack> {
+/** Differences from the usual stack: the run's number of engines or controls, and a speech process of its own. */
+export interface StackShape extends FleetSize {
+  /** For a test that kills speech. False by default: stacks share the speech processes of the run. */
+  ownSpeech: boolean
+}
+
+export async function startStack(
+  settings: Record<string, string> = {},
+  shape: Partial<StackShape> = {},
+): Promise<Stack> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-e2e-'))
   const watchdog = startCleanupWatchdog(folder)
   const closers: (() => unknown)[] = []
@@ -110,7 +117,7 @@ export async function startStack(settings: Record<string, string> = {}, size: Pa
     if (failures.length > 0) throw failures[0]
   }
   try {
-    return await start(settings, { ...inject('fleet'), ...size }, folder, watchdog, closers, stop)
+    return await start(settings, { ...inject('fleet'), ownSpeech: false, ...shape }, folder, watchdog, closers, stop)
   } catch (error) {
     await stop().catch(() => {})
     throw error
@@ -119,7 +126,7 @@ export async function startStack(settings: Record<string, string> = {}, size: Pa
 
 async function start(
   settings: Record<string, string>,
-  size: FleetSize,
+  size: StackShape,
   folder: string,
   watchdog: CleanupWatchdog,
   closers: (() => unknown)[],
@@ -145,10 +152,13 @@ async function start(
   closers.push(() => world.close())
   const secret = randomBytes(16).toString('hex')
   const admin = await somePort()
-  const cache = readConfig({ PARLEY_HOME: folder }).cache
-  const speechPort = await somePort()
   const sipPort = await somePort(HOST, true)
   const logLevel = settings['PARLEY_LOG_LEVEL']
+  const startOwnSpeech = async () => {
+    const own = await startSpeechProcess({ folder, port: await somePort(), logLevel, tell })
+    run(own.child)
+    return own
+  }
   const [sipServer, speech] = await Promise.all([
     startSignalling({
       admin: `${HOST}:${admin}`,
@@ -158,19 +168,9 @@ async function start(
       tell,
       logLevel,
     }),
-    startSpeech({
-      port: speechPort,
-      models: modelsFolder(cache),
-      whisper: whisperPath(cache),
-      threads: 1,
-      logFile: logFile('speech'),
-      logLevel,
-      tell,
-    }),
+    (size.ownSpeech || logLevel !== undefined ? null : sharedSpeech()) ?? startOwnSpeech(),
   ])
   run(sipServer.child)
-  run(speech.child)
-  if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
   const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
 
   const rtpMin = 18_000 + RTP_PORTS * (firstRange() + randomInt(RANGES - size.engines))
@@ -185,7 +185,7 @@ async function start(
     DRACHTIO_PORT: String(admin),
     DRACHTIO_SECRET: secret,
     SIP_PORT: String(sip.port),
-    SPEECH_PORT: String(speechPort),
+    SPEECH_PORT: String(speech.port),
     HTTP_PORT: String(await somePort()),
     RTP_PORT_MIN: String(rtp.min),
     RTP_PORT_MAX: String(rtp.max),
@@ -211,7 +211,7 @@ async function start(
   await parts.boss.start()
   closers.push(() => parts.boss.stop({ graceful: false }))
   const trunkKnown = await watchTrunks(config, parts, closers)
-  const kit = await createSpeechKit(speechPort)
+  const kit = await createSpeechKit(speech.port)
   closers.push(() => kit.close())
   const baseUrl = `http://${HOST}:${config.HTTP_PORT}`
 
@@ -219,7 +219,7 @@ async function start(
     control: controls.map(one => one.logFile),
     engine: engines.map(one => one.logFile),
     'sip-server': [logFile('sip-server')],
-    speech: [logFile('speech')],
+    speech: [speech.logFile],
   }
   return {
     folder,
@@ -260,6 +260,15 @@ async function start(
       return owner
     },
   }
+}
+
+/** The run's speech process for this worker. Null in projects that have none, and when the models are not installed. */
+function sharedSpeech(): SpeechProcess | null {
+  const all = inject('speech')
+  const own = all[Number(process.env['VITEST_POOL_ID'] ?? 1) % all.length]
+  if (!own) return null
+  const { pid, ...rest } = own
+  return { ...rest, child: { pid, readyLine: '', stop: async () => {}, hurry() {} } }
 }
 
 interface Signalling {

@@ -4,6 +4,7 @@ import type PQueue from 'p-queue'
 import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
+import { collapseLoops } from './decoder-loop.ts'
 import { espeak } from './espeak.ts'
 import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
@@ -157,7 +158,7 @@ class SpeechServerClient {
   #reader(language: string): ((sound: Int16Array) => Promise<string>) | null {
     const { models, whisper } = this.#work
     if (!models) return null
-    if (language === 'en') return sound => models.transcribe(sound)
+    if (language === 'en') return async sound => collapseLoops(await models.transcribe(sound))
     if (!whisper?.available() || !WHISPER_LANGUAGES.includes(language)) return null
     return async sound => cleanTranscript(await whisper.transcribe(sound, language))
   }

@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
+import { collapseLoops } from './decoder-loop.ts'
 
 export interface Whisper {
   /** False until the model is downloaded, which may happen while the process runs. */
@@ -63,14 +64,12 @@ const REMARKS = /\[[^\][]*\]|\([^()]*\)|\*[^*]*\*/g
 const BETWEEN = /^[^\p{L}\p{N}]+/u
 /** Sound descriptions are in capitals: "СПОКОЙНАЯ МУЗЫКА". */
 const REMARK = /\p{L}{5}/u
-/** Decoder loop: the same few words again and again. */
-const LOOP = /(\S+(?:\s+\S+){0,3}?[\s,.!?-]+)\1{3,}/iu
 
 export function cleanTranscript(text: string): string {
   const plain = text.replace(REMARKS, ' ').replace(/\s+/g, ' ').trim()
   const remark = REMARK.test(plain) && plain === plain.toUpperCase()
   if (remark || isMadeUp(plain)) return ''
-  return plain.replace(LOOP, '$1').trim()
+  return collapseLoops(plain)
 }
 
 /** True when the text consists of such lines only; other words beside them make it speech. */

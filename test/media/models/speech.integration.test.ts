@@ -54,7 +54,7 @@ describe('the speech process', () => {
     const endMs = listen(sound, frame => stt.push(frame))
     const { text } = await stt.transcribe(0, endMs, signal)
     stt.close()
-    expect(wordErrors(story, text)).toBeLessThan(0.2)
+    expect(wordErrors(story, text), text).toBeLessThan(0.2)
   })
 
   it('understands what it says, at telephone quality', async () => {

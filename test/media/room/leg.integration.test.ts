@@ -1,7 +1,7 @@
 /** Audio of a leg over a room, with a real LiveKit server and a client that shares no code with the leg. */
 import { AudioFrame, AudioSource, LocalAudioTrack, TrackPublishOptions, TrackSource } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { rms } from '../../../media/audio/frames.ts'
+import { concatPcm, rms } from '../../../media/audio/frames.ts'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../../support/livekit.ts'
 import { joinRoom as joinAsPeer, ROOM_RATE } from '../../support/room-peer.ts'
 import { until } from '../../support/world.ts'
@@ -82,7 +82,8 @@ describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
       const room = newRoom()
       const caller = await joinCaller(livekit, room)
       const leg = await joinLeg(livekit, room)
-      const word = tone(200, 1000)
+      // The jitter buffer of a busy client plays faster what it has too much of; the beginning must be there in any case.
+      const word = concatPcm([tone(60, 1000), tone(140, 600)])
       let at = 0
       attach(leg, () => {
         const frame = at < word.length ? word.slice(at, at + 960) : null
@@ -91,8 +92,9 @@ describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
       })
       await caller.wait(() => caller.heard.some(({ samples }) => rms(samples) > LOUD), 'the first word')
       await caller.wait(() => rms(caller.heard.at(-1)!.samples) < 50, 'its end')
-      const heardMs = 20 * caller.heard.filter(({ samples }) => rms(samples) > LOUD).length
-      expect(heardMs).toBeGreaterThanOrEqual(160)
+      const loud = caller.heard.filter(({ samples }) => rms(samples) > LOUD)
+      expect(loud.some(({ samples }) => isTone(samples, 1000))).toBe(true)
+      expect(20 * loud.length).toBeGreaterThanOrEqual(120)
       await caller.leave()
       await leg.ended
     }

@@ -1,0 +1,50 @@
+/**
+ * Speech processes for all stacks of a run: loading the models takes three seconds of CPU, and a stack needs nothing
+ * else of its own from speech. A test that kills speech or reads its debug log starts one itself (`ownSpeech`).
+ */
+import { join } from 'node:path'
+import { readConfig } from '../../infra/config/config.ts'
+import type { Child } from '../../infra/embedded/child.ts'
+import { startSpeech } from '../../infra/embedded/programs.ts'
+import { modelsFolder } from '../../infra/models/offline-speech.ts'
+import { whisperPath } from '../../infra/models/whisper.ts'
+import { missingModels } from '../../media/models/speech/sherpa.ts'
+
+export interface SharedSpeech {
+  port: number
+  pid: number
+  logFile: string
+}
+
+export interface SpeechProcess extends Omit<SharedSpeech, 'pid'> {
+  child: Child
+}
+
+export async function startSpeechProcess(options: {
+  folder: string
+  port: number
+  logLevel?: string | undefined
+  tell(text: string): void
+}): Promise<SpeechProcess> {
+  const { cache } = readConfig({ PARLEY_HOME: options.folder })
+  const logFile = join(options.folder, `speech-${options.port}.log`)
+  const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads: 1 }
+  const { child, hears } = await startSpeech({ ...options, ...models, logFile })
+  if (!hears) throw new Error('the speech models are not installed: run `npm start` once')
+  return { port: options.port, logFile, child }
+}
+
+export async function startSharedSpeech(options: {
+  count: number
+  folder: string
+  somePort(): number
+  tell(text: string): void
+}): Promise<SpeechProcess[]> {
+  const { count, folder, tell } = options
+  const { cache } = readConfig({ PARLEY_HOME: folder })
+  // Each test that needs speech then fails with the reason.
+  if (missingModels(modelsFolder(cache)).length > 0) return []
+  return Promise.all(
+    Array.from({ length: count }, () => startSpeechProcess({ folder, port: options.somePort(), tell })),
+  )
+}
