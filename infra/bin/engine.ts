@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { loadOpus } from '../../media/audio/opus.ts'
 import { createEngineBus } from '../../media/bus/engine-bus.ts'
-import { type CallManager, openCallManager, SHED } from '../../media/call/call-manager.ts'
+import { type CallManager, openCallManager, REJECTED_REASONS } from '../../media/call/call-manager.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
@@ -23,12 +23,12 @@ import { type EdgeOptions, needsOwner, openEdge, type TrunkStatus } from '../../
 import { writeAllowedSources } from '../adapters/allowed-sources.ts'
 import { createBlobs, spoolFolder } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
-import { createEdgeLog } from '../adapters/edge-log.ts'
 import { openEventOutbox } from '../adapters/event-outbox.ts'
 import { createLog } from '../adapters/log.ts'
 import { openMetrics } from '../adapters/metrics.ts'
 import { keepOpenCalls } from '../adapters/open-calls.ts'
 import { goFirst } from '../adapters/priority.ts'
+import { createReplayLog } from '../adapters/replay-log.ts'
 import { createSafeFetch } from '../adapters/safe-fetch.ts'
 import { openTracing } from '../adapters/tracing.ts'
 import { type Config, readConfig } from '../config/config.ts'
@@ -51,7 +51,7 @@ await runUntilStopped('engine', async hurry => {
   calls.manager = manager
   const drainMs = base.config.ENGINE_DRAIN_SECONDS * 1000
   return {
-    ready: { engine: base.config.ENGINE_NAME, hears: media.speech.hears(), metrics: base.counted.port },
+    ready: { engine: base.config.ENGINE_NAME, sttReady: media.speech.sttReady(), metrics: base.counted.port },
     drainMs,
     async stop() {
       if (drainMs > 0) await manager.drain(drainMs, hurry)
@@ -137,7 +137,7 @@ async function openSignalling(base: Base, calls: Calls) {
     clock,
     log,
     listening: false,
-    onState: () => calls.manager?.look(),
+    onState: () => calls.manager?.reconcile(),
     onOffer: (offer: InboundOffer) => (calls.manager ? calls.manager.offer(offer) : offer.reject('not_ready')),
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
@@ -211,7 +211,7 @@ async function openCalls(base: Base, { speech, recorder }: Media, { edge }: Sign
   const shed = counted.metrics.counter({
     name: 'parley_inbound_shed_total',
     help: 'Inbound calls shed for lack of resources, by reason.',
-    labels: { why: SHED },
+    labels: { reason: REJECTED_REASONS },
   })
   const rooms = config.LIVEKIT_URL ? await openRooms({ clock, pacer, log }) : null
   goFirst(log)
@@ -228,13 +228,13 @@ async function openCalls(base: Base, { speech, recorder }: Media, { edge }: Sign
     ...createProviders({ config, offline: speech, clock, log }),
     fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
     recorder,
-    ...(config.EDGE_LOG_DIR ? { edgeLog: createEdgeLog(config.EDGE_LOG_DIR, log) } : {}),
+    ...(config.EDGE_LOG_DIR ? { replayLog: createReplayLog(config.EDGE_LOG_DIR, log) } : {}),
     capacity: config.ENGINE_CAPACITY,
-    hears: () => speech.hears(),
+    sttReady: () => speech.sttReady(),
     ready: () => edge.isUp(),
     signalling: () => edge.server(),
     onAccepting: open => edge.listen(open),
-    onShed: why => shed.add({ why }),
+    onRejected: reason => shed.add({ reason }),
   })
 }
 

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { mayReach } from '../../media/shared/addresses.ts'
 import { ConfigError, readConfig } from '../config/config.ts'
 import { runDemoCall } from '../demo/call.ts'
-import { HomeInUse, takeHome } from '../embedded/home.ts'
+import { HomeInUse, lockHome } from '../embedded/home.ts'
 import { Launch } from '../launch/launch.ts'
 import { fetchRussianStt, prepare } from '../launch/prepare.ts'
 import { printAddresses } from '../launch/print-addresses.ts'
@@ -58,7 +58,7 @@ try {
 async function main(): Promise<boolean> {
   const config = readConfig()
   drainSeconds = config.ENGINE_DRAIN_SECONDS
-  const home = await takeHome(config.home)
+  const home = await lockHome(config.home)
   running.add('home', { stop: async () => home.release() })
   await prepare(config, reporter)
   // Files created from here on contain parts of calls, so only their owner may read them.
@@ -69,7 +69,7 @@ async function main(): Promise<boolean> {
   started(stack.parts.join(', '))
   if (!options['demo-only']) fetchRussianStt(config, reporter, running)
   console.log(
-    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; speech-to-text is unavailable (see above)'}`,
+    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.sttReady ? '' : '; speech-to-text is unavailable (see above)'}`,
   )
   const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
   if (!demo && !options['no-demo'])

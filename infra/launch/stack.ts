@@ -29,7 +29,7 @@ export interface Stack {
 export async function startStack(launch: Launch, { webCalls }: { webCalls: boolean }): Promise<Stack> {
   const { config, home, env, names } = launch
   const connections = await startStores(launch)
-  home.tell(connections)
+  home.publish(connections)
   const mail = showMail(mailFolder(config.home), text => launch.reporter.say(`New mail:\n\n${text}`))
   launch.running.add('mail', { stop: () => mail.stop() })
   const sip = await startSip(launch)
@@ -47,7 +47,7 @@ export async function startStack(launch: Launch, { webCalls }: { webCalls: boole
   const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, port), talk: `${publicUrl}/talk` })
   await startEngine(launch)
   const { PARLEY_SECRET: _secret, PARLEY_HOME: _home, ...settings } = env
-  home.tell({ ...connections, settings })
+  home.publish({ ...connections, settings })
   const roomsOpen = (await opened) ?? config.LIVEKIT_URL !== undefined
   if (roomsOpen && rooms) names.push('LiveKit')
   const demo = await openDemo(launch, { baseUrl: publicUrl, sip, phone, worldPort: world.port })

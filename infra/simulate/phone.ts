@@ -4,7 +4,7 @@ import type { Clock } from '../../media/shared/clock.ts'
 import { systemClock } from '../adapters/clock.ts'
 import { PHONE_FRAME, pacer } from '../telephone/audio.ts'
 import { type CallSide, Telephone } from '../telephone/telephone.ts'
-import type { Line } from './line.ts'
+import type { SimulatedNetwork } from './network.ts'
 
 /** Sample level above which a packet counts as the agent's speech, not silence or comfort noise. */
 const LOUD = 300
@@ -17,7 +17,7 @@ export interface PhoneOptions {
   from: string
   to: string
   codec: G711
-  line: Line
+  line: SimulatedNetwork
 }
 
 export interface Spoken {
@@ -45,11 +45,11 @@ export class Phone {
   readonly heard: number[] = []
   readonly answered: { atMs: number } = { atMs: 0 }
   readonly #telephone: Telephone
-  readonly #line: Line
+  readonly #line: SimulatedNetwork
   #speaking: { pcm: Int16Array; at: number; spoken: Spoken; done(spoken: Spoken): void } | null = null
   #over = false
 
-  constructor(telephone: Telephone, line: Line) {
+  constructor(telephone: Telephone, line: SimulatedNetwork) {
     this.#telephone = telephone
     this.#line = line
   }

@@ -6,13 +6,13 @@ import { randomBytes } from 'node:crypto'
 import { COMFORT_NOISE } from '../../media/audio/comfort-noise.ts'
 import { frameSamples } from '../../media/audio/frames.ts'
 import { decodeG711, type G711 } from '../../media/audio/g711.ts'
+import { AudioReceiver } from '../../media/rtp/audio-receiver.ts'
+import { AudioSender, type OutgoingPacket } from '../../media/rtp/audio-sender.ts'
 import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
 import { parseRtp, RTP_HEADER_BYTES, writeRtpHeader } from '../../media/rtp/packet.ts'
 import { kindOf, type RtpParams } from '../../media/rtp/params.ts'
 import { RTP_RATE } from '../../media/rtp/session.ts'
 import { bindPair, type SocketPair } from '../../media/rtp/sockets.ts'
-import { SoundReceiver } from '../../media/rtp/sound-receiver.ts'
-import { type OutgoingPacket, SoundSender } from '../../media/rtp/sound-sender.ts'
 import type { AgreedAudio } from '../../sip/text/offer.ts'
 import { systemClock } from '../adapters/clock.ts'
 
@@ -44,8 +44,8 @@ const CLEAR_LINE: AudioLine = { fate: () => 0, colour: pcm => pcm }
 /** The audio of a call that has been answered. */
 interface Stream {
   params: RtpParams
-  sender: SoundSender
-  receiver: SoundReceiver
+  sender: AudioSender
+  receiver: AudioReceiver
   side: AudioSide
   stopTicks: () => void
 }
@@ -78,8 +78,8 @@ export class TelephoneAudio {
     if (this.#closed || this.#stream) return false
     const { remote, codec, payloadType, direction } = agreed
     const params = { remote, codec, payloadType, dtmfPayloadType: agreed.dtmf?.send ?? null, direction }
-    const sender = new SoundSender(params, PHONE_RATE, randomBytes(4).readUInt32BE(0))
-    const receiver = new SoundReceiver(params, PHONE_RATE)
+    const sender = new AudioSender(params, PHONE_RATE, randomBytes(4).readUInt32BE(0))
+    const receiver = new AudioReceiver(params, PHONE_RATE)
     this.#stream = { params, sender, receiver, side, stopTicks: pacer.add(() => this.#tick()) }
     return true
   }

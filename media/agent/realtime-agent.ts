@@ -157,7 +157,7 @@ export class RealtimeAgent {
   tellOwnWords(text: string): void {
     const messages = this.#parts.transcript.messages()
     const said = messages.findLast(message => message.role === 'agent' && message.text === text)
-    if (said) this.#stream.tell(said)
+    if (said) this.#stream.addMessage(said)
   }
 
   /** Closes the session, because its model would answer. Returns the caller's audio that nobody has answered. */
@@ -335,7 +335,7 @@ export class RealtimeAgent {
   /** Adds words of the caller that the model did not hear to the transcript and to the model's context. */
   #note(said: SaidWords & { keys: boolean }): void {
     this.#parts.callerSaid(said)
-    this.#stream.tell({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
+    this.#stream.addMessage({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
   }
 
   /** Sends silence to the session when the far end suppresses it, since the vendor's turn detection needs audio. */

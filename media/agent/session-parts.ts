@@ -7,7 +7,7 @@ import { LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import type { ConversationOptions } from './conversation-options.ts'
 import { Disclosure } from './disclosure.ts'
-import { firstWords, type OpeningOptions } from './opening.ts'
+import { type OpeningOptions, openingLines } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { SpeechOutput, type SpeechOutputOptions } from './speech-output.ts'
 import { Subtitles } from './subtitles.ts'
@@ -102,8 +102,8 @@ export class SessionParts {
       sampleRate,
       clock,
       signal: this.signal,
-      note: ({ verdict, rule, atMs }) =>
-        log.info({ verdict, rule, ms: this.#fromAnswer(atMs) }, 'answering machine detection finished'),
+      note: ({ result, rule, atMs }) =>
+        log.info({ result, rule, ms: this.#fromAnswer(atMs) }, 'answering machine detection finished'),
       hangUp: () => onHangup('voicemail_hangup'),
     }
   }
@@ -126,13 +126,13 @@ export class SessionParts {
   }
 
   sayFirstWords(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) this.speechOutput.say(text)
+    for (const text of openingLines(this.#options.plan, this.phrases)) this.speechOutput.say(text)
     this.speechOutput.finish()
   }
 
   /** Synthesises the first words, which are spoken when it is known who answered. */
   warmFirstWords(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) void this.speechOutput.warm(text)
+    for (const text of openingLines(this.#options.plan, this.phrases)) void this.speechOutput.warm(text)
   }
 
   /** Adds a turn of the caller, spoken, typed, or pressed as keys. */

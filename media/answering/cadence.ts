@@ -16,7 +16,7 @@ export type CadenceRule =
   | 'likely_words'
 
 export interface CadenceResult {
-  verdict: 'human' | MachineKind
+  result: 'human' | MachineKind
   rule: CadenceRule
 }
 
@@ -62,11 +62,11 @@ const WAIT_FOR_WORDS_MS = 900
 export function evaluateCadence(cadence: Cadence): CadenceResult | null {
   const { words, transcribed, sinceStartMs, silenceMs, runMs } = cadence
   if (silenceMs >= PAUSE_MS) return evaluatePause(cadence)
-  if (!transcribed) return runMs >= DEAF_MACHINE_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
+  if (!transcribed) return runMs >= DEAF_MACHINE_MS ? { result: 'voicemail', rule: 'long_greeting' } : null
   // Somebody speaks to us, or has said hello in a noisy place.
-  if (words.person || words.greetingOnly) return sinceStartMs >= DECIDE_MS ? { verdict: 'human', rule: 'words' } : null
-  if (words.likely && sinceStartMs >= LIKELY_MS[words.likely]) return { verdict: words.likely, rule: 'likely_words' }
-  return runMs >= LONG_GREETING_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
+  if (words.person || words.greetingOnly) return sinceStartMs >= DECIDE_MS ? { result: 'human', rule: 'words' } : null
+  if (words.likely && sinceStartMs >= LIKELY_MS[words.likely]) return { result: words.likely, rule: 'likely_words' }
+  return runMs >= LONG_GREETING_MS ? { result: 'voicemail', rule: 'long_greeting' } : null
 }
 
 function evaluatePause({ words, read, deaf, silenceMs, spokenMs }: Cadence): CadenceResult | null {
@@ -77,9 +77,9 @@ function evaluatePause({ words, read, deaf, silenceMs, spokenMs }: Cadence): Cad
     const patience = deaf ? 0 : WAIT_FOR_WORDS_MS
     if (spokenMs > DEAF_LONGEST_MS) return null
     return silenceMs >= Math.max(patience, short ? DEAF_PAUSE_MS : DEAF_LONG_PAUSE_MS)
-      ? { verdict: 'human', rule }
+      ? { result: 'human', rule }
       : null
   }
-  if (words.likely && !words.person) return silenceMs >= LIKELY_PAUSE_MS ? { verdict: 'human', rule: 'waits' } : null
-  return silenceMs >= (short || words.person ? SHORT_PAUSE_MS : LONG_PAUSE_MS) ? { verdict: 'human', rule } : null
+  if (words.likely && !words.person) return silenceMs >= LIKELY_PAUSE_MS ? { result: 'human', rule: 'waits' } : null
+  return silenceMs >= (short || words.person ? SHORT_PAUSE_MS : LONG_PAUSE_MS) ? { result: 'human', rule } : null
 }

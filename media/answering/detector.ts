@@ -20,7 +20,7 @@ import {
 
 export type AnsweringResult = 'human' | MachineKind | 'fax' | 'unknown'
 
-export type Rule =
+export type AnsweringRule =
   | CadenceRule
   | 'fax_tone'
   /** Special information tones before a carrier's announcement. */
@@ -32,8 +32,8 @@ export type Rule =
   | 'undecided'
 
 export interface Evidence {
-  verdict: AnsweringResult
-  rule: Rule
+  result: AnsweringResult
+  rule: AnsweringRule
   /** The phrase or tone that decided. */
   found: string | null
   atMs: number
@@ -51,7 +51,7 @@ export type AnsweringInput =
 export type AnsweringEffect =
   /** May be revised: `unknown` becomes any other, and a "person" may turn out to be a recording. */
   | ({
-      type: 'verdict'
+      type: 'result'
       before: AnsweringResult | null
       /** The far end is still speaking: the agent waits for a pause. */
       talking: boolean
@@ -83,7 +83,7 @@ export interface AnsweringState {
   tones: ToneState
   sit: boolean
   /** True after the first transcription, false after a failed one, null before. */
-  hears: boolean | null
+  sttWorks: boolean | null
   decided: Evidence | null
   /** End of the last beep after speech. */
   beepMs: number | null
@@ -122,7 +122,7 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
   greeting: null,
   tones: noTones,
   sit: false,
-  hears: null,
+  sttWorks: null,
   decided: null,
   beepMs: null,
   machineSinceMs: null,
@@ -130,9 +130,9 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
 })
 
 /** Maps the result to `answered_by` of the call record. */
-export function answeredBy(verdict: AnsweringResult | null): 'human' | 'machine' | 'screening' | 'unknown' {
-  if (verdict === null || verdict === 'unknown') return 'unknown'
-  return verdict === 'human' || verdict === 'screening' ? verdict : 'machine'
+export function answeredBy(result: AnsweringResult | null): 'human' | 'machine' | 'screening' | 'unknown' {
+  if (result === null || result === 'unknown') return 'unknown'
+  return result === 'human' || result === 'screening' ? result : 'machine'
 }
 
 export function stepAnswering(state: AnsweringState, input: AnsweringInput): AnsweringStep {
@@ -147,7 +147,7 @@ export function stepAnswering(state: AnsweringState, input: AnsweringInput): Ans
 /** True when further detection is useless; a voicemail has an end of its own. */
 function settled({ decided, answeredMs, machineSinceMs }: AnsweringState, atMs: number): boolean {
   if (machineSinceMs !== null) return false
-  return atMs - answeredMs >= (decided?.verdict === 'human' ? REVISE_MS : GREETING_LIMIT_MS)
+  return atMs - answeredMs >= (decided?.result === 'human' ? REVISE_MS : GREETING_LIMIT_MS)
 }
 
 function take(state: AnsweringState, input: AnsweringInput): AnsweringStep {
@@ -207,7 +207,7 @@ function onSilence(state: AnsweringState, atMs: number): AnsweringStep {
 
 function ask(state: AnsweringState, greeting: Greeting, toMs: number): AnsweringStep {
   // The machine's earlier words were evaluated: only what it says now matters.
-  const judgedMs = state.decided?.verdict === 'screening' || state.decided?.verdict === 'ivr' ? state.decided.atMs : 0
+  const judgedMs = state.decided?.result === 'screening' || state.decided?.result === 'ivr' ? state.decided.atMs : 0
   const fromMs = Math.max(greeting.startMs - PREROLL_MS, toMs - READ_MS, judgedMs - PREROLL_MS)
   return {
     state: { ...state, greeting: { ...greeting, askedToMs: toMs } },
@@ -219,15 +219,15 @@ function ask(state: AnsweringState, greeting: Greeting, toMs: number): Answering
  * A fax says nothing; a voicemail's later words may say that it is full; others are transcribed while it may matter.
  */
 function listening({ decided, answeredMs }: AnsweringState, atMs: number): boolean {
-  if (decided === null || decided.verdict === 'unknown') return true
-  return decided.verdict !== 'fax' && atMs - answeredMs < REVISE_MS
+  if (decided === null || decided.result === 'unknown') return true
+  return decided.result !== 'fax' && atMs - answeredMs < REVISE_MS
 }
 
 function onTranscript(state: AnsweringState, input: Extract<AnsweringInput, { type: 'transcript' }>): AnsweringState {
   const { greeting } = state
-  if (input.text === null) return { ...state, hears: state.hears ?? false }
-  if (!greeting || input.toMs < greeting.readToMs) return { ...state, hears: true }
-  return { ...state, hears: true, greeting: { ...greeting, words: readWords(input.text), readToMs: input.toMs } }
+  if (input.text === null) return { ...state, sttWorks: state.sttWorks ?? false }
+  if (!greeting || input.toMs < greeting.readToMs) return { ...state, sttWorks: true }
+  return { ...state, sttWorks: true, greeting: { ...greeting, words: readWords(input.text), readToMs: input.toMs } }
 }
 
 function onSound(state: AnsweringState, { measure, atMs }: { measure: ToneMeasure; atMs: number }): AnsweringStep {
@@ -259,9 +259,9 @@ function onToneEnd(state: AnsweringState, tone: Tone, atMs: number): AnsweringSt
   // VAD took the beep for speech: exclude it.
   const lastVoiceMs = Math.min(greeting.lastVoiceMs, Math.max(greeting.startMs, tone.startMs))
   const next = { ...state, beepMs: tone.endMs, greeting: { ...greeting, lastVoiceMs } }
-  const taken = decided === null || decided.verdict === 'human' || decided.verdict === 'unknown'
+  const taken = decided === null || decided.result === 'human' || decided.result === 'unknown'
   // A person's line may beep, too, but later: call waiting, a recorder.
-  const latestMs = decided?.verdict === 'human' ? BEEP_AFTER_PERSON_MS : GREETING_LIMIT_MS
+  const latestMs = decided?.result === 'human' ? BEEP_AFTER_PERSON_MS : GREETING_LIMIT_MS
   if (!taken || tone.startMs - lastVoiceMs > NO_BEEP_MS || tone.endMs - state.answeredMs > latestMs)
     return { state: next, effects: [] }
   return conclude(next, 'voicemail', 'beep', hz, atMs)
@@ -280,8 +280,8 @@ function evaluate(state: AnsweringState, atMs: number): AnsweringStep {
   if (words.sure && !words.person && mayBecome(state, words.sure, atMs)) {
     return conclude(state, words.sure, 'words', words.found, atMs, words.noMessage)
   }
-  if (decided && decided.verdict !== 'unknown') {
-    if (words.noMessage && decided.verdict === 'voicemail' && !state.done)
+  if (decided && decided.result !== 'unknown') {
+    if (words.noMessage && decided.result === 'voicemail' && !state.done)
       return { state: { ...state, done: true }, effects: [{ type: 'no_message', atMs }] }
     return { state, effects: [] }
   }
@@ -289,20 +289,20 @@ function evaluate(state: AnsweringState, atMs: number): AnsweringStep {
     words,
     transcribed: greeting.words !== null,
     read: greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60,
-    deaf: state.hears === false,
+    deaf: state.sttWorks === false,
     sinceStartMs: atMs - greeting.startMs,
     silenceMs: atMs - greeting.lastVoiceMs,
     spokenMs: greeting.lastVoiceMs - greeting.startMs,
     runMs: atMs - greeting.runMs,
   })
-  if (cadence) return conclude(state, cadence.verdict, cadence.rule, words.found, atMs)
+  if (cadence) return conclude(state, cadence.result, cadence.rule, words.found, atMs)
   if (decided || atMs - greeting.startMs < DECIDE_MS) return { state, effects: [] }
   return conclude(state, 'unknown', 'undecided', words.found, atMs)
 }
 
 /** Certain words may revise a person, or a less specific machine. */
 function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, atMs: number): boolean {
-  switch (decided?.verdict) {
+  switch (decided?.result) {
     case undefined:
     case 'unknown':
       return true
@@ -322,24 +322,24 @@ function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, a
 
 function conclude(
   state: AnsweringState,
-  verdict: AnsweringResult,
-  rule: Rule,
+  result: AnsweringResult,
+  rule: AnsweringRule,
   found: string | null,
   atMs: number,
   noMessage = false,
 ): AnsweringStep {
-  const before = state.decided?.verdict ?? null
-  if (before === verdict) return { state, effects: [] }
-  const decided: Evidence = { verdict, rule, found, atMs }
+  const before = state.decided?.result ?? null
+  if (before === result) return { state, effects: [] }
+  const decided: Evidence = { result, rule, found, atMs }
   const talking = state.greeting !== null && atMs - state.greeting.lastVoiceMs < PAUSE_MS
-  const effects: AnsweringEffect[] = [{ type: 'verdict', before, talking, ...decided }]
+  const effects: AnsweringEffect[] = [{ type: 'result', before, talking, ...decided }]
   if (noMessage) effects.push({ type: 'no_message', atMs })
   return {
     state: {
       ...state,
       decided,
-      machineSinceMs: verdict === 'voicemail' ? atMs : null,
-      done: noMessage || verdict === 'fax',
+      machineSinceMs: result === 'voicemail' ? atMs : null,
+      done: noMessage || result === 'fax',
     },
     effects,
   }

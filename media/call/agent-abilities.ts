@@ -11,7 +11,7 @@ import type { Transfers } from './transfers.ts'
 export interface AgentAbilitiesOptions {
   plan: CallPlan
   leg: Leg
-  bus: Pick<CallDeps['bus'], 'ask'>
+  bus: Pick<CallDeps['bus'], 'request'>
   /** Both exist once the conversation has begun; monitors only with rooms. */
   transfers(): Transfers
   monitors(): Monitors | null
@@ -31,7 +31,7 @@ export function agentAbilities({ plan, leg, bus, transfers, monitors }: AgentAbi
   async function search(query: string): Promise<KnowledgeHit[]> {
     const { owner_id, project_id } = plan
     const request = { owner_id, project_id, query: query.slice(0, SEARCH_CHARS) }
-    return (await bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
+    return (await bus.request('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
   }
 
   async function transferTo(target: TransferTarget, about: string): Promise<TransferResult> {

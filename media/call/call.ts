@@ -7,7 +7,7 @@ import type { AgentSession } from '../agent/agent-session.ts'
 import { TAKEN_OVER } from '../agent/answers.ts'
 import { Conversation } from '../agent/conversation.ts'
 import type { ConversationOptions } from '../agent/conversation-options.ts'
-import { voiceAhead } from '../agent/opening.ts'
+import { presynthesize } from '../agent/opening.ts'
 import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
 import { type CheckedWrapUp, wrapUpCall } from '../agent/wrap-up.ts'
@@ -20,11 +20,11 @@ import type { Leg, LegSink } from '../ports/leg.ts'
 import type { Recording } from '../ports/recording.ts'
 import type { Stt, Tts } from '../ports/speech.ts'
 import { recordingSink } from '../recording/sink.ts'
-import { EdgeRecorder } from '../replay/recorder.ts'
+import { ReplayRecorder } from '../replay/recorder.ts'
 import type { Log } from '../shared/log.ts'
 import { agentAbilities } from './agent-abilities.ts'
 import { createBridgeDialer } from './bridge-dialer.ts'
-import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
+import type { CallDeps, OnSwitch, ReplayLog } from './deps.ts'
 import { CallEvents } from './events.ts'
 import { Lease } from './lease.ts'
 import {
@@ -44,7 +44,7 @@ import { SpeakerControl } from './speaker-control.ts'
 import { Timers } from './timers.ts'
 import { Transfers } from './transfers.ts'
 
-export type { CallDeps, EdgeLog, OnSwitch }
+export type { CallDeps, OnSwitch, ReplayLog }
 
 const PROGRESS_MS = 5000
 const GOODBYE_MS = 10_000
@@ -74,8 +74,8 @@ export class Call {
   #talkedMs = 0
   #wrapUp: CheckedWrapUp | null = null
   #recording: Recording | null = null
-  #edges: ReturnType<EdgeLog['open']> | null = null
-  #recorder: EdgeRecorder | null = null
+  #edges: ReturnType<ReplayLog['open']> | null = null
+  #recorder: ReplayRecorder | null = null
   #recorded: RecordingInfo | null = null
   #monitors: Monitors | null = null
   #transfers: Transfers | null = null
@@ -149,7 +149,7 @@ export class Call {
   #voiceGreeting(): void {
     this.#openSecrets()
     const tts = this.#deps.ttsFor(this.plan, this.#secrets, () => {})
-    void voiceAhead(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // reported when it is spoken
+    void presynthesize(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // reported when it is spoken
   }
 
   #openSecrets(): void {
@@ -182,7 +182,7 @@ export class Call {
         this.#sayGoodbye(effect.reason)
         return
       case 'hang_up':
-        this.#spans.leaving()
+        this.#spans.startHangup()
         void this.#leg?.hangup(effect.reason)
         return
       case 'wrap_up':
@@ -248,8 +248,8 @@ export class Call {
         ...(leg.show ? { show: shown => leg.show!(shown) } : {}),
         onHangup: reason => this.#onAgentDone(reason),
       }
-      if (!realtime) this.#edges = this.#deps.edgeLog?.open(plan.call_id) ?? null
-      if (this.#edges) this.#recorder = new EdgeRecorder(options, this.#edges.write)
+      if (!realtime) this.#edges = this.#deps.replayLog?.open(plan.call_id) ?? null
+      if (this.#edges) this.#recorder = new ReplayRecorder(options, this.#edges.write)
       this.#conversation = realtime
         ? new RealtimeConversation({ ...options, realtime })
         : new Conversation({ ...options, ...this.#recorder?.edges })

@@ -14,7 +14,7 @@ export interface CodecFormat {
 }
 
 /** The far end's preferences for Opus (RFC 7587 §6.1). */
-export interface OpusWishes {
+export interface OpusPreferences {
   fec: boolean
   maxBitrate: number | null
 }
@@ -29,7 +29,7 @@ export interface AgreedCodecs {
   dtmf: AgreedDtmf | null
   /** Packet time in ms that the far end prefers to receive: 10 to 60, and supported by the codec. */
   ptime: number
-  opus: OpusWishes
+  opus: OpusPreferences
 }
 
 export interface AgreedDtmf {
@@ -199,7 +199,7 @@ function tens(text: string | undefined): number | null {
 }
 
 /** Reads fmtp parameters for Opus (RFC 7587 §6.1). */
-function opusWishes(section: MediaSection, payloadType: number): OpusWishes {
+function opusWishes(section: MediaSection, payloadType: number): OpusPreferences {
   const parameters = attributesOf(section, 'fmtp').find(text => text.split(/\s/, 1)[0] === String(payloadType)) ?? ''
   const numberAt = (name: string): string | undefined =>
     new RegExp(`[\\s;]${name}\\s*=\\s*(\\d{1,7})(?:\\s*;|\\s*$)`, 'i').exec(parameters)?.[1]

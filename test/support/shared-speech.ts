@@ -24,7 +24,7 @@ export async function startSpeechProcess(options: {
   folder: string
   port: number
   logLevel?: string | undefined
-  tell(text: string): void
+  report(text: string): void
 }): Promise<SpeechProcess> {
   const { cache } = readConfig({ PARLEY_HOME: options.folder })
   const logFile = join(options.folder, `speech-${options.port}.log`)
@@ -38,13 +38,13 @@ export async function startSharedSpeech(options: {
   count: number
   folder: string
   somePort(): number
-  tell(text: string): void
+  report(text: string): void
 }): Promise<SpeechProcess[]> {
-  const { count, folder, tell } = options
+  const { count, folder, report } = options
   const { cache } = readConfig({ PARLEY_HOME: folder })
   // Each test that needs speech then fails with the reason.
   if (missingModels(modelsFolder(cache)).length > 0) return []
   return Promise.all(
-    Array.from({ length: count }, () => startSpeechProcess({ folder, port: options.somePort(), tell })),
+    Array.from({ length: count }, () => startSpeechProcess({ folder, port: options.somePort(), report })),
   )
 }

@@ -134,7 +134,7 @@ async function start(
 ): Promise<Stack> {
   const told: string[] = []
   const started: Child[] = []
-  const tell = (text: string) => {
+  const report = (text: string) => {
     told.push(text)
     for (const child of started) watchdog.note(child.pid) // a restarted process has another PID
   }
@@ -155,7 +155,7 @@ async function start(
   const sipPort = await somePort(HOST, true)
   const logLevel = settings['PARLEY_LOG_LEVEL']
   const startOwnSpeech = async () => {
-    const own = await startSpeechProcess({ folder, port: await somePort(), logLevel, tell })
+    const own = await startSpeechProcess({ folder, port: await somePort(), logLevel, report })
     run(own.child)
     return own
   }
@@ -165,7 +165,7 @@ async function start(
       secret,
       sip: `${HOST}:${sipPort}`,
       logFile: logFile('sip-server'),
-      tell,
+      report,
       logLevel,
     }),
     (size.ownSpeech || logLevel !== undefined ? null : sharedSpeech()) ?? startOwnSpeech(),
@@ -199,7 +199,7 @@ async function start(
     size,
     env,
     folder,
-    tell,
+    report,
     keep: run,
     onStop,
     freePort: somePort,
@@ -277,7 +277,7 @@ interface Signalling {
   sip: string
   logFile: string
   logLevel: string | undefined
-  tell(text: string): void
+  report(text: string): void
 }
 
 /** The embedded SIP server, or the real drachtio-server named by the run. */

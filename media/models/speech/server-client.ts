@@ -6,7 +6,7 @@ import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
 import { collapseLoops } from './decoder-loop.ts'
 import { espeak } from './espeak.ts'
-import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
+import { createDecoder, encodeFrame, type SpeechAnswer, SpeechRequest } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
 import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
@@ -32,7 +32,7 @@ const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
 /** Serves a client until its socket closes. A client that sends an invalid message is disconnected. */
 export function serveClient(socket: Socket, work: SpeechWork): void {
   const client = new SpeechServerClient(socket, work)
-  const decode = createDecoder(Ask)
+  const decode = createDecoder(SpeechRequest)
   socket.setNoDelay(true)
   client.greet()
   socket.on('data', data => {
@@ -66,12 +66,12 @@ class SpeechServerClient {
     const { models, whisper, espeak } = this.#work
     this.#send({
       type: 'hello',
-      hears: [...(models ? ['en'] : []), ...(models && whisper?.available() ? WHISPER_LANGUAGES : [])],
-      speaks: [...(models ? ['en'] : []), ...(espeak ? ['*'] : [])],
+      stt_languages: [...(models ? ['en'] : []), ...(models && whisper?.available() ? WHISPER_LANGUAGES : [])],
+      tts_languages: [...(models ? ['en'] : []), ...(espeak ? ['*'] : [])],
     })
   }
 
-  handle(ask: Ask, pcm: Int16Array): void {
+  handle(ask: SpeechRequest, pcm: Int16Array): void {
     switch (ask.type) {
       case 'vad.open':
         this.#openVad(ask)
@@ -100,7 +100,7 @@ class SpeechServerClient {
   }
 
   /** Writes the results of one model run for many calls together. */
-  #send(answer: Answer, pcm?: Int16Array): void {
+  #send(answer: SpeechAnswer, pcm?: Int16Array): void {
     if (this.#socket.destroyed) return
     if (!this.#corked) {
       this.#corked = true
@@ -134,7 +134,7 @@ class SpeechServerClient {
       })
   }
 
-  #openVad({ id, sample_rate }: Extract<Ask, { type: 'vad.open' }>): void {
+  #openVad({ id, sample_rate }: Extract<SpeechRequest, { type: 'vad.open' }>): void {
     const { models } = this.#work
     if (!models) return
     const detector = models.detector((probability, atMs) =>
@@ -143,7 +143,7 @@ class SpeechServerClient {
     this.#detectors.set(id, openVadSession(sample_rate, detector))
   }
 
-  #transcribe({ id, language, sample_rate }: Extract<Ask, { type: 'stt' }>, pcm: Int16Array): void {
+  #transcribe({ id, language, sample_rate }: Extract<SpeechRequest, { type: 'stt' }>, pcm: Int16Array): void {
     const read = this.#reader(language.toLowerCase().split('-')[0]!)
     if (!read) {
       this.#send({ type: 'failed', id, reason: 'language' })
@@ -163,7 +163,7 @@ class SpeechServerClient {
     return async sound => cleanTranscript(await whisper.transcribe(sound, language))
   }
 
-  async #speak({ id, text, language }: Extract<Ask, { type: 'tts' }>): Promise<void> {
+  async #speak({ id, text, language }: Extract<SpeechRequest, { type: 'tts' }>): Promise<void> {
     const { models, espeak: hasEspeak } = this.#work
     const english = language.toLowerCase().startsWith('en')
     if (!(english && models) && !hasEspeak) {

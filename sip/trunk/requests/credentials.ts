@@ -11,7 +11,7 @@ export interface Account {
 }
 
 /** The result of a challenge: `answer` repeats the request with `Credentials.headers`, anything else is final. */
-export type ChallengeVerdict = 'answer' | 'rejected' | 'other_realm' | 'unsupported'
+export type ChallengeResult = 'answer' | 'rejected' | 'other_realm' | 'unsupported'
 
 interface Challenging {
   status: number
@@ -61,7 +61,7 @@ export class Credentials {
   }
 
   /** Used only by `Exchange`. */
-  choose(res: Challenging): { name: Name; challenge: Challenge } | ChallengeVerdict {
+  choose(res: Challenging): { name: Name; challenge: Challenge } | ChallengeResult {
     const name = res.status === 407 ? 'Proxy-Authorization' : 'Authorization'
     const header = res.get(res.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate')
     const challenges = parseChallenges(header ?? '')
@@ -101,7 +101,7 @@ export class Exchange {
     this.#credentials = credentials
   }
 
-  challenged(res: Challenging): ChallengeVerdict {
+  challenged(res: Challenging): ChallengeResult {
     const chosen = this.#credentials.choose(res)
     if (typeof chosen === 'string') return chosen
     const { name, challenge } = chosen

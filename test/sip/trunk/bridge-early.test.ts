@@ -27,7 +27,7 @@ const progress = (invite: SipRequest, status = '183 Session Progress') =>
 const given = (over: Parameters<typeof asked>[0]['target'] = {}) =>
   asked({ bench, peer, sound: far.caller, trunk: { transfer: 'bridge' }, target: { to: '+4930123456', ...over } })
 
-it('is their own ringing, in place of ours, and not an answer', async () => {
+it('replaces our ringback', async () => {
   const { caller, told } = await given()
   const invite = await peer.request('INVITE')
   reply(peer, invite, '180 Ringing', [contact()])
@@ -43,12 +43,12 @@ it('is their own ringing, in place of ours, and not an answer', async () => {
   await peer.request('ACK')
   far.target.say(audioPort(invite.body), TARGET_HZ)
   await far.caller.hears(TARGET_HZ)
-  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: true })
+  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: true })
   caller.request('BYE')
   reply(peer, await peer.request('BYE'), '200 OK')
 })
 
-it('is what the network says of their number; then the caller is with the agent again', async () => {
+it("carries the network's announcement", async () => {
   const { caller, tts, told, record } = await given()
   const invite = await peer.request('INVITE')
   progress(invite)
@@ -57,7 +57,7 @@ it('is what the network says of their number; then the caller is with the agent 
   reply(peer, invite, '404 Not Found')
   await far.caller.hears(AGENT_HZ)
   expect(tts.spoken.at(-1)).toBe('They say: Their number does not exist.')
-  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
+  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: false })
   const from = far.caller.heard.length
   await far.caller.until(() => far.caller.heard.length > from + 20)
   expect(far.caller.heard.slice(from).filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])
@@ -65,7 +65,7 @@ it('is what the network says of their number; then the caller is with the agent 
   expect(await record()).toMatchObject({ ended_reason: 'caller_hangup' })
 })
 
-it('is nothing where they are told first who calls: music goes on', async () => {
+it('is not connected before an announcement', async () => {
   const { caller, record } = await given({ announce: 'Somebody calls.' })
   const invite = await peer.request('INVITE')
   progress(invite)

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach } from 'vitest'
 import type { Peer } from '../peer.ts'
 import { Bench, FarMedia } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 export interface PeerBench<Far> {
   bench: Bench

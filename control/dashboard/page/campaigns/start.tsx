@@ -9,7 +9,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, money } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Blockers } from './blockers.tsx'
 import { hoursText } from './hours.ts'
 import { type Campaign, renew } from './queries.ts'
@@ -36,7 +36,7 @@ export function StartDialog({ campaign, opened, onClose }: StartProps) {
     onSuccess(after) {
       onClose()
       renew(after)
-      tell(t(after.status === 'scheduled' ? 'steps.planned' : 'steps.started'))
+      notify(t(after.status === 'scheduled' ? 'steps.planned' : 'steps.started'))
     },
   })
   const { reset } = start

@@ -8,7 +8,7 @@ import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { Dialog } from '../ui/dialog.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Blockers } from './blockers.tsx'
 import { type Campaign, renew } from './queries.ts'
 import { StartDialog } from './start.tsx'
@@ -35,7 +35,7 @@ export function Steps({ campaign }: { campaign: Campaign }) {
     mutationFn: (action: Action) => request(campaign.id, action),
     onSuccess(after, action) {
       renew(after)
-      tell(t(`steps.done.${action}`))
+      notify(t(`steps.done.${action}`))
     },
   })
   const run = (action: Action) => step.mutateAsync(action)
@@ -127,7 +127,7 @@ function Delete({ id }: { id: string }) {
   const remove = async () => {
     await must(api.DELETE('/v1/public/campaigns/{campaign_id}', { params: { path: { campaign_id: id } } }))
     void queryClient.invalidateQueries({ queryKey: ['campaigns'] })
-    tell(t('steps.deleted'))
+    notify(t('steps.deleted'))
     navigate('/campaigns')
   }
   return (

@@ -10,7 +10,7 @@ import { secretsQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FormEnd } from '../ui/form-end.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Password } from '../ui/password.tsx'
 import { useDraft } from './form.ts'
 
@@ -86,7 +86,7 @@ function SecretForm({ onClose, onSet, name }: Omit<SecretModalProps, 'opened'>) 
     async onSuccess(secret) {
       await queryClient.invalidateQueries({ queryKey: secretsQuery.queryKey })
       onSet?.(secret.name)
-      tell(t('secrets.set', { name: secret.name }))
+      notify(t('secrets.set', { name: secret.name }))
       onClose()
     },
     onError: error => form.setErrors(fieldErrors(common, error)),

@@ -8,7 +8,7 @@ import { must, projectsQuery } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FormEnd } from '../ui/form-end.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { softphonesChanged } from './queries.ts'
 
 interface SoftphoneFormProps {
@@ -34,7 +34,7 @@ export function SoftphoneForm({ softphone, onClose, onMade }: SoftphoneFormProps
       if (softphone === null) return onMade(await must(api.POST('/v1/public/softphones', { body })))
       const params = { path: { softphone_id: softphone.id } }
       await must(api.PATCH('/v1/public/softphones/{softphone_id}', { params, body }))
-      tell(common('saved'))
+      notify(common('saved'))
       onClose()
     },
     onSuccess: softphonesChanged,

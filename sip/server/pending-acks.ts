@@ -13,7 +13,7 @@ interface Answer {
 }
 
 /** Our 2xx answers that await their ACK (RFC 3261 §13.3.1.4), by dialog. */
-export class Answers {
+export class PendingAcks {
   readonly #core: Core
   readonly #open = new Map<string, Answer>()
 

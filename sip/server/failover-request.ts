@@ -10,7 +10,7 @@ import type { Flow } from './transport.ts'
  */
 export type Build = (flow: Flow) => SipRequest
 
-export interface AttemptUser {
+export interface FailoverListener {
   response(response: SipResponse, flow: Flow): void
   failed(why: FailedWhy, error: Error | null): void
   /** The next hop is tried. */
@@ -35,16 +35,16 @@ export const UDP_MOST = 1300
  */
 const NO_TCP_MS = 300_000
 
-export class Attempt {
+export class FailoverRequest {
   readonly #core: Core
   readonly #build: Build
-  readonly #user: AttemptUser
+  readonly #user: FailoverListener
   readonly #left: Flow[]
   #current: ClientTxn
   #timer: NodeJS.Timeout | null = null
 
   /** Tries `flows` in order. Throws when there are none. */
-  constructor(core: Core, flows: readonly Flow[], build: Build, user: AttemptUser, onFirst: (txn: First) => void) {
+  constructor(core: Core, flows: readonly Flow[], build: Build, user: FailoverListener, onFirst: (txn: First) => void) {
     this.#core = core
     this.#build = build
     this.#user = user
