@@ -136,7 +136,7 @@ export class Monitors {
       const settle = (taken: boolean) => {
         cancel()
         this.#waiting = null
-        emit({ type: 'transfer.settled', name, taken })
+        emit({ type: 'transfer.settled', name, accepted: taken })
         resolve(taken ? { ok: true } : { ok: false, code: 'failed', reason: 'Nobody is free to take the call.' })
       }
       const cancel = clock.after(TRANSFER_WAIT_MS, () => settle(false))
@@ -315,9 +315,9 @@ export class Monitors {
     this.#options.emit({ type: 'monitor.whispered', monitor_id: operator.id, text })
   }
 
-  async #endDictation(operator: Operator, patienceMs: number): Promise<void> {
+  async #endDictation(operator: Operator, maxWaitMs: number): Promise<void> {
     const { dictation } = operator
     operator.dictation = null
-    await dictation?.close(patienceMs)
+    await dictation?.close(maxWaitMs)
   }
 }

@@ -10,7 +10,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { SpokenWord, Stt, SttStream, Transcript, Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
-import { afterFailure, type Breaker, inOrder, toVendorError } from './circuit-breaker.ts'
+import { afterFailure, type CircuitBreaker, inOrder, toVendorError } from './circuit-breaker.ts'
 import { VendorError } from './vendor-error.ts'
 
 export type Switch = ProviderSwitch
@@ -20,7 +20,7 @@ export interface FallbackOptions {
   /** Reports a switch for the call record. */
   onSwitch(event: Switch): void
   /** Circuit breakers by provider; calls that share the map learn from each other. */
-  breakers?: Map<string, Breaker>
+  breakers?: Map<string, CircuitBreaker>
   /** Milliseconds to the first item after which a provider has failed, unless it is the last one. */
   firstMs?: number
 }
@@ -112,7 +112,7 @@ type Chain<P extends Provider> = ReturnType<typeof createChain<P>>
 
 function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[], options: FallbackOptions) {
   if (list.length === 0) throw new RangeError(`No ${kind} provider is configured`)
-  const { clock, breakers = new Map<string, Breaker>(), onSwitch } = options
+  const { clock, breakers = new Map<string, CircuitBreaker>(), onSwitch } = options
   const order = () => inOrder(list, breakers, clock.now())
   const succeeded = ({ name, id = name }: P) => void breakers.delete(id)
   /** Records the failure and returns the error to throw. */
@@ -158,9 +158,9 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
   async function ask<T>(run: (provider: P, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const providers = order()
     for (const [i, provider] of providers.entries()) {
-      const patienceMs = providers[i + 1] ? WHOLE_ANSWER_MS : null
+      const maxWaitMs = providers[i + 1] ? WHOLE_ANSWER_MS : null
       try {
-        const answer = await inTime(provider.name, inner => run(provider, inner), signal, clock, patienceMs)
+        const answer = await inTime(provider.name, inner => run(provider, inner), signal, clock, maxWaitMs)
         succeeded(provider)
         return answer
       } catch (thrown) {
@@ -185,10 +185,10 @@ async function* startInTime<T>(
   const controller = new AbortController()
   const iterator = start(AbortSignal.any([outer, controller.signal]))[Symbol.asyncIterator]()
   let cancel = () => {}
-  const next = async (patienceMs: number | null) => {
-    if (patienceMs === null) return iterator.next()
+  const next = async (maxWaitMs: number | null) => {
+    if (maxWaitMs === null) return iterator.next()
     const late = new Promise<null>(resolve => {
-      cancel = clock.after(patienceMs, () => resolve(null))
+      cancel = clock.after(maxWaitMs, () => resolve(null))
     })
     const result = await Promise.race([iterator.next(), late])
     cancel()
@@ -211,13 +211,13 @@ async function inTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,
   clock: Clock,
-  patienceMs: number | null,
+  maxWaitMs: number | null,
 ): Promise<T> {
   const controller = new AbortController()
   let cancel = () => {}
   const late = new Promise<never>((_, reject) => {
     const giveUp = () => reject(new VendorError(name, 'timeout', 'did not answer in time'))
-    if (patienceMs !== null) cancel = clock.after(patienceMs, giveUp)
+    if (maxWaitMs !== null) cancel = clock.after(maxWaitMs, giveUp)
   })
   try {
     return await Promise.race([run(AbortSignal.any([outer, controller.signal])), late])

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
-test('who asked never to be called again is not, though the engine died before the end of the call', async () => {
+test('keeps a do-not-call request when the engine dies before the end of the call', async () => {
   const owner = await createTenant(control)
   const phone = nextPhone()
   const { id } = (await owner.call('POST', '/calls', { project_id: owner.projectId, phone })).body
@@ -20,7 +20,7 @@ test('who asked never to be called again is not, though the engine died before t
     arguments: {},
     started_ms: 900,
     ms: 1,
-    verdict: 'ok' as const,
+    status: 'ok' as const,
     http_status: null,
     result: 'Noted.',
     filler: [],

@@ -1,13 +1,16 @@
 /** Pure decisions: permissions of participants, projects that can hold web calls, and rejected settings. */
 import { describe, expect, test } from 'vitest'
 import { llmSecrets, notReady } from '../../control/telephony/gates/ready.ts'
-import { type Look, stepOf, toldOf } from '../../control/telephony/realtime/decide.ts'
+import { noticeOf, type RoomState, stepOf } from '../../control/telephony/realtime/decide.ts'
 import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/telephony/realtime/names.ts'
 import { readConfig } from '../../infra/config/config.ts'
 
 const SECOND = 1000
 /** The caller joined at 100 s and is checked at 200 s; the invitation is valid until 3700 s. */
-const look = (part: Partial<Omit<Look, 'dialogue'>> = {}, dialogue?: Partial<NonNullable<Look['dialogue']>>): Look => ({
+const look = (
+  part: Partial<Omit<RoomState, 'dialogue'>> = {},
+  dialogue?: Partial<NonNullable<RoomState['dialogue']>>,
+): RoomState => ({
   now: 200 * SECOND,
   callerSince: 100 * SECOND,
   agentIsThere: false,
@@ -19,8 +22,8 @@ const look = (part: Partial<Omit<Look, 'dialogue'>> = {}, dialogue?: Partial<Non
     : null,
 })
 
-describe('what is due in a room', () => {
-  test.each<[string, Look, ReturnType<typeof stepOf>]>([
+describe('due action for a room', () => {
+  test.each<[string, RoomState, ReturnType<typeof stepOf>]>([
     ['nobody is there', look({ callerSince: null }), 'nothing'],
     ['nobody is there any more', look({ callerSince: null }, { answered: true }), 'nothing'],
     ['the first join', look(), 'start'],
@@ -54,13 +57,13 @@ describe('what is due in a room', () => {
     expect(stepOf(seen, 4 * SECOND)).toBe(step)
   })
 
-  test('a dialogue that no engine took never began, any other one ended', () => {
-    expect(toldOf('queue_expired')).toEqual({ 'parley.problem': 'no_capacity' })
-    expect(toldOf('balance_exhausted')).toEqual({ 'parley.ended': 'balance_exhausted' })
+  test('records a session that no engine claimed as failed, any other as ended', () => {
+    expect(noticeOf('queue_expired')).toEqual({ 'parley.problem': 'no_capacity' })
+    expect(noticeOf('balance_exhausted')).toEqual({ 'parley.ended': 'balance_exhausted' })
   })
 })
 
-test('rooms are told apart by their names', () => {
+test('parses room names', () => {
   const ours = { prefix: 'parley-' }
   const callId = '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01'
   const talk = newTalkRoom(ours)
@@ -74,7 +77,7 @@ test('rooms are told apart by their names', () => {
   expect(agentOf(callId)).toBe(`agent-${callId}`)
 })
 
-describe('a project is ready', () => {
+describe('project readiness', () => {
   const anthropic = { provider: 'anthropic', model: 'm', api_key_secret: 'A' } as const
   const google = { provider: 'google', model: 'm', api_key_secret: 'G' } as const
   const open = {
@@ -131,7 +134,7 @@ describe('settings', () => {
       /LIVEKIT_PUBLIC_URL needs LIVEKIT_URL/,
     ],
     ['a prefix that is no name', { LIVEKIT_ROOM_PREFIX: 'a b' }, /LIVEKIT_ROOM_PREFIX/],
-  ])('%s is refused', (_, env, message) => {
+  ])('rejects %s', (_, env, message) => {
     expect(() => readConfig(env)).toThrow(message)
   })
 
@@ -145,7 +148,7 @@ describe('settings', () => {
       'in the clear among servers',
       { ...keys, LIVEKIT_URL: 'ws://livekit:7880', LIVEKIT_PUBLIC_URL: 'wss://rtc.example.com' },
     ],
-  ])('%s is taken', (_, env) => {
+  ])('accepts %s', (_, env) => {
     expect(readConfig(env)).toMatchObject({ ...env, LIVEKIT_ROOM_PREFIX: 'parley-' })
   })
 })

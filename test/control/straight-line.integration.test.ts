@@ -18,7 +18,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-test('a call goes from POST to an engine and back to a webhook, and is paid', async () => {
+test('takes a call from POST to an engine and back to a webhook and the charge', async () => {
   const owner = await createTenant(control)
   const receiver = await createReceiver()
   await createWebhook(control.deps, owner.ownerId, { url: `${receiver.url}/hook`, events: ['call.completed'] })
@@ -45,7 +45,7 @@ test('a call goes from POST to an engine and back to a webhook, and is paid', as
   await emit({ type: 'call.dialing', engine: engine.engine, boot: engine.boot })
   await emit({ type: 'call.started', engine: engine.engine, boot: engine.boot })
   expect(
-    await engine.ask('call.extend', { call_id: plan.call_id, owner_id: plan.owner_id, talked_ms: 40_000 }, 5000),
+    await engine.request('call.extend', { call_id: plan.call_id, owner_id: plan.owner_id, talked_ms: 40_000 }, 5000),
   ).toEqual({
     paid_ms: 120_000,
   })
@@ -66,7 +66,7 @@ test('a call goes from POST to an engine and back to a webhook, and is paid', as
   await receiver.close()
 })
 
-test('a call comes in and is admitted', async () => {
+test('admits an inbound call', async () => {
   const owner = await createTenant(control)
   const engine = control.engine('engine-2')
   const caller = nextPhone()
@@ -78,7 +78,7 @@ test('a call comes in and is admitted', async () => {
     caller,
     source: '127.0.0.1',
   }
-  const answer = await engine.ask('call.admit', ask, 5000)
+  const answer = await engine.request('call.admit', ask, 5000)
   if (!answer.admitted) throw new Error(answer.refusal)
   expect(answer.plan).toMatchObject({ direction: 'in', from: caller, to: owner.number, trunk_id: null })
   const emit = engine.emitter(answer.plan)

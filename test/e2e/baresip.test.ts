@@ -23,7 +23,7 @@ afterAll(() => stack?.stop())
 const agentSound = (phone: Baresip) => tap.packets({ to: phone.isMedia })
 
 describe.concurrent('baresip', () => {
-  it('calls in, is greeted by the agent of that number, is heard, and hangs up', { timeout: 180_000 }, async () => {
+  it('dials in, is greeted by the agent of the number, is understood, and hangs up', { timeout: 180_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550101')
     const trunk = { port: phone.port }
     const owner = await stack.owner({
@@ -64,7 +64,7 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('talks with the text model of its project, whose key is a secret', { timeout: 240_000 }, async () => {
+  it('talks to the text model of its project with a secret key', { timeout: 240_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550103')
     const answers = ['The lighthouse was built by the river.', 'You are welcome.']
     stack.world.on('/v1/chat/completions', (request, response) => {
@@ -126,7 +126,7 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', {
+  it('is dialled by REST: tool with filler, barge-in, agent hangup', {
     timeout: 120_000,
   }, async () => {
     const callee = '+14155550102'
@@ -182,14 +182,14 @@ describe.concurrent('baresip', () => {
     expect(first.tool).toMatchObject({
       name: 'opening_hours',
       arguments: { room: 'library' },
-      verdict: 'ok',
+      status: 'ok',
       filler: [filler],
     })
     await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.text.startsWith('The library'))
 
     await phone.speak(gallery!)
     const second = await call.wait('tool.finished', ({ tool }) => tool.arguments['room'] === 'gallery')
-    expect(second.tool).toMatchObject({ verdict: 'ok', filler: [] })
+    expect(second.tool).toMatchObject({ status: 'ok', filler: [] })
     // Two seconds into the long answer it is talked over.
     const loudBefore = agentSound(phone).filter(isLoud).length
     await tap.wait(() => agentSound(phone).filter(isLoud).length > loudBefore + 100, 'the long answer')
@@ -213,7 +213,7 @@ describe.concurrent('baresip', () => {
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'agent_hangup', from: owner.number, to: callee })
     expect(detail.transcript[0]!.text).toBe('Hello Susan, here is the city museum. How can I help?')
     expect(detail.tool_calls.slice(0, 2)).toEqual([first.tool, second.tool])
-    expect(detail.tool_calls[2]).toMatchObject({ name: 'end_call', verdict: 'ok' })
+    expect(detail.tool_calls[2]).toMatchObject({ name: 'end_call', status: 'ok' })
     const asked = stack.world.received.filter(({ path }) => path.startsWith('/rooms/'))
     expect(asked.map(({ method, path, headers }) => [method, path, headers.authorization])).toEqual([
       ['GET', '/rooms/library', 'Bearer token-4711'],

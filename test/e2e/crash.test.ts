@@ -50,7 +50,7 @@ async function back(name: string): Promise<void> {
 }
 
 describe('kill -9 in mid-call', () => {
-  it('of the engine: the call is closed, paid and told, the phone is hung up, the next call works', {
+  it('of the engine: the call is closed and charged, the phone is hung up, the next call works', {
     timeout: 180_000,
   }, async () => {
     const call = await talk()
@@ -78,13 +78,13 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of the engine while it rings: the phone stops, and what was placed meanwhile is dialed afterwards', {
+  it('of the engine while ringing: the phone stops ringing, queued calls are dialled afterwards', {
     timeout: 180_000,
   }, async () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
     const call = await owner.place(CALLEE)
     await phone.wait('CALL_INCOMING', 20_000, ++calls)
-    // A few milliseconds after its INVITE an engine has not yet written what a drachtio-server is to be told of it.
+    // A few milliseconds after its INVITE an engine has not yet written what a drachtio-server needs to end it.
     await call.wait('call.ringing')
     const engine = await stack.engineOf(call.id)
     process.kill(engine.child.pid, 'SIGKILL')
@@ -104,7 +104,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of control: the conversation goes on, the end is stored once', { timeout: 240_000 }, async () => {
+  it('of control: the conversation continues, and the end is stored once', { timeout: 240_000 }, async () => {
     const words = await stack.speech.say('Please wake me up very early in the morning.')
     const call = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
@@ -125,7 +125,7 @@ describe('kill -9 in mid-call', () => {
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
     expectCost(detail)
 
-    // This time the call ends while nobody is there to store it.
+    // This time the call ends while control is down.
     const second = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
     await told('Control exited (SIGKILL). Restarting.')
@@ -142,14 +142,14 @@ describe('kill -9 in mid-call', () => {
     }
   })
 
-  it('of the SIP server: the call is closed as lost, one placed meanwhile waits for it', {
+  it('of the SIP server: the live call is closed as lost, a queued one waits', {
     timeout: 180_000,
   }, async () => {
     const call = await talk()
     process.kill(stack.children.sipServer.pid, 'SIGKILL')
     await call.ended()
     expect(await owner.detail(call.id)).toMatchObject({ status: 'failed', ended_reason: 'connection_lost' })
-    await phone.command('hangup') // nobody is left to tell it
+    await phone.command('hangup') // no server is left to end it
     // Placed while there is no signalling at all, and dialed when there is.
     const next = await owner.place(CALLEE)
     await back('SIP server')
@@ -163,7 +163,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of speech: the caller is heard again when it is back', { timeout: 180_000 }, async () => {
+  it('of speech: transcription resumes after the restart', { timeout: 180_000 }, async () => {
     const words = await stack.speech.say('Please bring a second pillow to my room.')
     const call = await talk()
     process.kill(stack.children.speech.pid, 'SIGKILL')

@@ -127,7 +127,7 @@ describe.skipIf(!livekitBinary)('an operator', () => {
     const heard = await wordsSince(operator, 0)
     expectWords(`Who built the old lighthouse? ${ANSWER}`, heard, TWO_HOPS)
 
-    // Whispering: the agent is told, the caller hears nothing.
+    // Whisper: only the agent receives it.
     const whispering = await monitor(call, { mode: 'whisper', monitor_id })
     await call.wait('monitor.changed', event => event.mode === 'whisper')
     await operator.leave()
@@ -199,11 +199,11 @@ describe.skipIf(!livekitBinary)('an operator', () => {
     expect(await call.wait('transfer.waiting')).toMatchObject({ name: 'manager' })
     const seat = await monitor(call, { mode: 'takeover' })
     const operator = await joinRoom(seat.url, seat.token)
-    expect(await call.wait('transfer.settled')).toMatchObject({ name: 'manager', taken: true })
+    expect(await call.wait('transfer.settled')).toMatchObject({ name: 'manager', accepted: true })
     await operator.say(wide(manager!))
     await until(() => turnsOf(call, 'operator').length === 1, 'the words of the operator', 20_000)
     const { tool_calls } = await owner.detail(call.id)
-    expect(tool_calls).toMatchObject([{ name: 'transfer_call', verdict: 'ok', arguments: { to: 'manager' } }])
+    expect(tool_calls).toMatchObject([{ name: 'transfer_call', status: 'ok', arguments: { to: 'manager' } }])
     await phone.command('hangup')
     await call.ended()
     await operator.ended()

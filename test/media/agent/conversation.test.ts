@@ -86,7 +86,7 @@ describe('a conversation', () => {
     ])
     const { turns: latencies } = conversation.transcript.latency()
     expect(latencies).toHaveLength(1)
-    // Silence asked for by a whole sentence, plus at most three frames of work.
+    // The silence required after a complete sentence, plus at most three frames.
     expect(latencies[0]!.total_ms).toBeGreaterThanOrEqual(latencies[0]!.endpointing_ms)
     expect(latencies[0]!.total_ms - latencies[0]!.endpointing_ms).toBeLessThanOrEqual(60)
   })
@@ -120,12 +120,12 @@ describe('a conversation', () => {
     expect(Math.abs(cut.heard_text.length - heardMs / LETTER_MS)).toBeLessThan(8)
     const barge = events.find(event => event.type === 'barge_in')!
     expect(barge.type === 'barge_in' && Math.abs(barge.heard_ms - heardMs)).toBeLessThanOrEqual(20)
-    // The model is told what was heard, not what it had generated.
+    // The model receives what was heard, not what it generated.
     expect(llm.requests.at(-1)!.messages).toContainEqual({ role: 'agent', text: cut.heard_text, interrupted: true })
     expect(turns().map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'agent'])
   })
 
-  it('goes on where it stopped when it was only an "uh-huh"', async () => {
+  it('resumes after a backchannel', async () => {
     const { line, turns } = open({
       says: ['Go on.', 'Uh-huh.'],
       replies: () => [{ type: 'text', delta: 'A story of many words, told in one breath.' }],
@@ -144,7 +144,7 @@ describe('a conversation', () => {
     expect(turns().filter(turn => turn.role === 'caller')).toHaveLength(1)
   })
 
-  it('waits when the caller pauses in a number', async () => {
+  it('waits during pauses within a number', async () => {
     const { line, turns } = open({ says: ['four one five', 'four one five two two'] })
     await line.agentTurn()
     await line.caller(900)
@@ -154,7 +154,7 @@ describe('a conversation', () => {
     expect(turns().at(-1)!.text).toBe('four one five')
   })
 
-  it('throws away what it had prepared when the caller goes on', async () => {
+  it('discards a prepared answer when the caller continues', async () => {
     const { line, tts, llm, turns } = open({
       says: ['I want'],
       replies: request => [{ type: 'text', delta: `Answer ${request.messages.length}.` }],
@@ -170,7 +170,7 @@ describe('a conversation', () => {
     expect(tts.spoken.filter(text => text.startsWith('Answer')).length).toBeLessThanOrEqual(2)
   })
 
-  it('takes keys as input, ended by # or a pause', async () => {
+  it('accepts DTMF input, ended by # or a pause', async () => {
     const { line, turns, events } = open({})
     await line.agentTurn()
     for (const key of '42#') line.press(key)
@@ -182,7 +182,7 @@ describe('a conversation', () => {
     expect(events.filter(event => event.type === 'dtmf.received')).toHaveLength(4)
   })
 
-  it('asks into a long silence twice, then hangs up', async () => {
+  it('prompts twice during a long silence, then hangs up', async () => {
     const { line, turns, ended } = open({})
     await line.agentTurn()
     for (let i = 0; i < 3; i++) await line.agentTurn(15_000)
@@ -211,7 +211,7 @@ describe('a conversation', () => {
     expect(ended).toEqual(['agent_hangup'])
   })
 
-  it('survives a model that fails once, and ends the call when it fails again', async () => {
+  it('survives one model failure, and ends the call at the second', async () => {
     const { line, turns, ended } = open({ says: ['One.', 'Two.'], replies: () => Promise.reject(new Error('down')) })
     await line.agentTurn()
     await line.caller(400)
@@ -242,7 +242,7 @@ describe('a tool', () => {
     return world
   }
 
-  it('that is slow is bridged by the filler, and its answer comes after', async () => {
+  it('that is slow is bridged by the filler', async () => {
     const { line, turns, conversation, events } = withTool(2000)
     await line.agentTurn()
     await line.caller(600)
@@ -257,7 +257,7 @@ describe('a tool', () => {
     ])
     expect(conversation.transcript.toolCalls[0]).toMatchObject({
       name: 'look_up',
-      verdict: 'ok',
+      status: 'ok',
       result: '{"found":7}',
       filler: ['One moment.'],
     })
@@ -273,7 +273,7 @@ describe('a tool', () => {
     expect(turns().map(turn => turn.text)).toEqual(['Hi there.', 'Look it up.', 'look_up: ok', 'It is seven.'])
   })
 
-  it('goes on when the caller talks over the filler, and both are answered', async () => {
+  it('continues a tool when the caller interrupts the filler, and answers both', async () => {
     const { line, turns, conversation, llm } = withTool(3000)
     await line.agentTurn()
     await line.caller(600)
@@ -281,7 +281,7 @@ describe('a tool', () => {
     await line.silence(100)
     await line.caller(500)
     await line.agentTurn()
-    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'ok' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ status: 'ok' })
     expect(turns().at(-1)).toMatchObject({ text: 'It is seven.', interrupted: false })
     expect(llm.requests.at(-1)!.messages.map(message => message.role)).toEqual([
       'agent',
@@ -292,18 +292,18 @@ describe('a tool', () => {
     ])
   })
 
-  it('is given up when the caller hangs up', async () => {
+  it('is aborted when the caller hangs up', async () => {
     const { line, conversation, clock } = withTool(60_000)
     await line.agentTurn()
     await line.caller(600)
     await line.silence(1500)
     conversation.stop()
     await line.silence(100)
-    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'aborted' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ status: 'aborted' })
     expect(clock.now()).toBeLessThan(60_000)
   })
 
-  it('that fails becomes words for the model', async () => {
+  it('that fails returns a message to the model', async () => {
     const { line, llm } = withTool(0, { fetch: () => Promise.reject(new FetchError('blocked_address', 'no')) })
     await line.agentTurn()
     await line.caller(600)

@@ -14,7 +14,7 @@ function setUp(read: (fromMs: number, toMs: number) => Promise<string>) {
     clock: { now: () => nowMs, wall: () => 0, after: () => () => {} },
     stt: { transcribe: async (fromMs, toMs) => ({ text: await read(fromMs, toMs), confidence: null }) },
     signal: stopped.signal,
-    onVerdict: ({ verdict, rule }) => told.push(`${verdict} by ${rule}`),
+    onResult: ({ result, rule }) => told.push(`${result} by ${rule}`),
     onSpeak: rule => told.push(`speak after ${rule}`),
     onNoMessage: () => told.push('no message'),
   }
@@ -38,19 +38,19 @@ function setUp(read: (fromMs: number, toMs: number) => Promise<string>) {
 const voiceLike = (ms: number) => tone([180, 310, 700, 1230], ms)
 
 describe('the listener', () => {
-  it('tells a person, from words that were read', async () => {
+  it('detects a person from transcribed words', async () => {
     const { listener, told, play } = setUp(async () => 'Hello?')
     await play(silence(400), false)
     await play(voiceLike(500), true)
     await play(silence(1500), false)
     expect(told).toEqual(['human by short_greeting'])
-    expect(listener.verdict).toBe('human')
+    expect(listener.result).toBe('human')
     expect(listener.done).toBe(false)
     await play(silence(12_000), false)
     expect(listener.done).toBe(true)
   })
 
-  it('tells a voicemail and when it listens, by the real sound of its beep', async () => {
+  it('detects voicemail and its recording start by a real beep', async () => {
     const { listener, told, play } = setUp(async () => 'Please leave a message')
     await play(concatPcm([silence(300)]), false)
     await play(voiceLike(1500), true)
@@ -61,14 +61,14 @@ describe('the listener', () => {
     expect(listener.done).toBe(true)
   })
 
-  it('goes by cadence when nobody can read', async () => {
+  it('uses cadence without STT', async () => {
     const { told, play } = setUp(() => Promise.reject(new Error('language')))
     await play(voiceLike(500), true)
     await play(silence(1500), false)
     expect(told).toEqual(['human by short_greeting'])
   })
 
-  it('says nothing after the call has ended, whatever still comes back', async () => {
+  it('reports nothing after the end', async () => {
     let answer = (_text: string) => {}
     const { told, play, stopped } = setUp(() => new Promise(resolve => (answer = resolve)))
     await play(voiceLike(1200), true)

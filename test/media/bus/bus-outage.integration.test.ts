@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createControlBus } from '../../../media/bus/control-bus.ts'
-import { AskUnanswered, createEngineBus } from '../../../media/bus/engine-bus.ts'
+import { createEngineBus, RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { busKeys, claimCall } from '../../../media/bus/keys.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { plan } from '../../fakes/plan.ts'
@@ -31,7 +31,7 @@ const withXadd = (redis: Redis, xadd: (...args: never[]) => Promise<unknown>) =>
   })
 
 describe('a claim', () => {
-  it('that is sent again because its answer was lost is still ours, and another try is not', () =>
+  it("that is repeated after a lost reply still succeeds; another engine's fails", () =>
     world(async (redis, prefix) => {
       const keys = busKeys(prefix)
       let again = true
@@ -52,7 +52,7 @@ describe('a claim', () => {
 })
 
 describe('an engine', () => {
-  it('whose Redis is away is told in time that an ask has no answer, and nothing is left unhandled', () =>
+  it('without Redis gets timeouts in time, and no unhandled rejection', () =>
     world(async (redis, prefix) => {
       const unhandled: unknown[] = []
       const note = (reason: unknown) => unhandled.push(reason)
@@ -61,16 +61,16 @@ describe('an engine', () => {
       const bus = createEngineBus({ redis: away, sealer, engine: 'e', clock: systemClock, log: quietLog, prefix })
       const { call_id, owner_id } = plan()
       const outcome = await Promise.race([
-        bus.ask('call.extend', { call_id, owner_id, talked_ms: 0 }, 50).catch(error => error),
+        bus.request('call.extend', { call_id, owner_id, talked_ms: 0 }, 50).catch(error => error),
         new Promise(resolve => setTimeout(resolve, 500, 'still waiting')),
       ])
-      expect(outcome).toBeInstanceOf(AskUnanswered)
+      expect(outcome).toBeInstanceOf(RequestTimeout)
       expect(unhandled).toEqual([])
       process.off('unhandledRejection', note)
       await bus.close()
     }))
 
-  it('sends an event again that Redis refused, with the same number', () =>
+  it('resends a rejected event with the same number', () =>
     world(async (redis, prefix) => {
       let refusals = 1
       const full = withXadd(redis, (...args) =>
@@ -87,7 +87,7 @@ describe('an engine', () => {
 })
 
 describe('control', () => {
-  it('is not held up by what is no JSON at all', () =>
+  it('skips invalid JSON', () =>
     world(async (redis, prefix) => {
       const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
       await redis.xadd(busKeys(prefix).events, '*', 'event', '{"type":')

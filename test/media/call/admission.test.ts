@@ -1,7 +1,7 @@
 /** Admission of inbound calls: capacity for calls that wait for control, and draining. */
 import { describe, expect, it } from 'vitest'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
-import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
+import type { EarlyMedia, InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeTts } from '../../fakes/speech.ts'
@@ -23,7 +23,7 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
     renewLease: async () => {},
     dropLease: async () => {},
     claim: async (id: string) => claimed.push(id) > 0,
-    ask: () => new Promise(resolve => admit.push(resolve)),
+    request: () => new Promise(resolve => admit.push(resolve)),
   }
   const clock = fakeClock()
   const options = {
@@ -31,9 +31,9 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
     clock,
     log: quietLog,
     capacity: 1,
-    hears: () => true,
+    sttReady: () => true,
     ready: () => true,
-    onShed: (why: string) => void shed.push(why),
+    onRejected: (why: string) => void shed.push(why),
     ...over,
   }
   const rejected: string[] = []
@@ -58,8 +58,8 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
   }
 }
 
-describe('a desk', () => {
-  it('takes no more calls at once than it has room for', async () => {
+describe('a call manager', () => {
+  it('accepts at most its capacity of calls', async () => {
     const { callManager: open, admit, rejected, shed, offer } = await callManager()
     open.offer(offer())
     open.offer(offer())
@@ -68,11 +68,11 @@ describe('a desk', () => {
     expect([rejected, shed]).toEqual([['too_many_calls'], ['full']])
   })
 
-  it('has room for a call while it tells somebody why he is refused, and ends that when it closes', async () => {
+  it('accepts a call during a rejection announcement, and ends the announcement at close', async () => {
     const announcer = fakeTts()
     const { callManager: open, admit, rejected, offer } = await callManager({ announcer, capacity: 2 })
     const attached = Promise.withResolvers<void>()
-    const sound: EarlySound = {
+    const sound: EarlyMedia = {
       sampleRate: 8000,
       signal: new AbortController().signal,
       attach: () => attached.resolve(),
@@ -101,7 +101,7 @@ describe('a desk', () => {
     ])
   })
 
-  it('that is drained takes nobody new, lets who was being asked about in, and ends with the last', async () => {
+  it('that drains accepts pending admissions, no new calls, and ends with the last', async () => {
     const { callManager: open, admit, rejected, shed, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
@@ -112,7 +112,7 @@ describe('a desk', () => {
     })
     open.offer(offer())
     await settle()
-    expect([rejected, shed, drained]).toEqual([['not_ready'], ['leaving'], false])
+    expect([rejected, shed, drained]).toEqual([['not_ready'], ['draining'], false])
     admit[0]!({ admitted: false, refusal: 'unknown_number' })
     await draining
     expect(rejected).toEqual(['not_ready', 'unknown_number'])
@@ -120,7 +120,7 @@ describe('a desk', () => {
     await open.close(1000)
   })
 
-  it.each(['is asked again', 'has waited long enough'])('that is drained waits no longer when it %s', async why => {
+  it.each(['is asked again', 'has waited long enough'])('that drains stops waiting when it %s', async why => {
     const { callManager: open, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
@@ -131,7 +131,7 @@ describe('a desk', () => {
     await draining
   })
 
-  it('that closes claims no call any more', async () => {
+  it('claims no call while it closes', async () => {
     const { callManager: open, admit, claimed, rejected, shed, offer } = await callManager()
     open.offer(offer())
     await settle()

@@ -1,6 +1,6 @@
 /** The second leg of a call: requested before it is dialled, and released once. */
 import { describe, expect, it } from 'vitest'
-import { AskUnanswered } from '../../../media/bus/engine-bus.ts'
+import { RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { createBridgeDialer } from '../../../media/call/bridge-dialer.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
@@ -20,10 +20,10 @@ function world(answers: Answer[], { limited = true } = {}) {
     plan: whole,
     line: { trunkId: whole.trunk_id!, number: '+12025550100', transfer: 'bridge', limited },
     bus: {
-      ask: async (name, request) => {
+      request: async (name, request) => {
         asked.push({ name, ...request })
         const answer = answers.shift() ?? true
-        if (answer === 'silence') throw new AskUnanswered(name)
+        if (answer === 'silence') throw new RequestTimeout(name)
         if (answer instanceof Error) throw answer
         return { granted: answer } as never
       },
@@ -51,24 +51,24 @@ function answered() {
 
 const closed = (attempt: number) => ({ type: 'bridge.closed', attempt })
 
-describe('the second line of a call', () => {
-  it('is asked for with the number of its attempt, and waits only a moment for its turn', async () => {
+describe('the second leg of a call', () => {
+  it('is requested with its attempt number, and waits briefly', async () => {
     const w = world([true, true])
     await w.dial()
     await w.dial()
     const { call_id, owner_id, trunk_id } = w.whole
     expect(w.asked).toEqual([1, 2].map(attempt => ({ name: 'call.bridge', call_id, owner_id, trunk_id, attempt })))
-    expect(w.dials.map(({ patienceMs }) => patienceMs)).toEqual([3000, 3000])
+    expect(w.dials.map(({ maxWaitMs }) => maxWaitMs)).toEqual([3000, 3000])
     expect(w.events).toEqual([closed(1), closed(2)])
   })
 
-  it('is not dialled where none is left; nothing is given back that was not given', async () => {
+  it('is not dialled without a free line; nothing is released then', async () => {
     const w = world([false])
     expect(await w.dial()).toMatchObject({ ok: false, failure: { reason: 'no_capacity' } })
     expect([w.dials, w.events]).toEqual([[], []])
   })
 
-  it('is kept until they hang up, and given back once', async () => {
+  it('is held until the hangup, and released once', async () => {
     const w = world([true])
     const theirs = answered()
     w.answersWith(theirs.result)
@@ -82,7 +82,7 @@ describe('the second line of a call', () => {
   })
 
   it.each(['silence', new Error('Redis said no')] as const)(
-    'without an answer (%s) is dialled where the trunk has no limit, and given up where it has one: it may be granted yet',
+    'without an answer (%s) dials only on a trunk without a limit',
     async answer => {
       const free = world([answer], { limited: false })
       expect(await free.dial()).toBe(failed)

@@ -33,7 +33,7 @@ const tool = (part: Partial<ToolCall>): ToolCall => ({
   arguments: { who: 'Ivan' },
   started_ms: 3000,
   ms: 450,
-  verdict: 'ok',
+  status: 'ok',
   http_status: 200,
   result: 'Ivan has it.',
   filler: [],
@@ -53,7 +53,7 @@ const underCall = ({ tracing }: ReturnType<typeof spansOf>) =>
   tracing.spans.filter(span => span.parentId === tracing.one('call').spanId).map(span => span.name)
 
 describe('a call that is dialled', () => {
-  it('is a span of the trace that offered it, with all its parts below', async () => {
+  it('continues the trace of the command', async () => {
     const w = spansOf('out')
     const { clock, tracing, sent, spans, send } = w
     const at = clock.wall()
@@ -66,7 +66,7 @@ describe('a call that is dialled', () => {
     await send({ type: 'turn.finished', turn: turn({ started_ms: 2500 }), latency })
     await send({ type: 'tool.finished', tool: tool({}) })
     clock.advance(9000)
-    spans.leaving()
+    spans.startHangup()
     clock.advance(30)
     await send({ type: 'call.closing', reason: 'agent_hangup' })
     clock.advance(400)
@@ -105,12 +105,12 @@ describe('a call that is dialled', () => {
       'parley.turn.filler': false,
     })
     expect(JSON.stringify(tracing.spans)).not.toMatch(/ivan/i)
-    // Everything goes on as it was, and the end says where it belongs.
+    // Events are unchanged, and the last one carries traceparent.
     expect(sent).toHaveLength(8)
     expect(sent.at(-1)).toMatchObject({ type: 'call.ended', traceparent: tracing.one('call').traceparent })
   })
 
-  it('and refused has the carrier’s answer; only what is a failure is an error', async () => {
+  it("has the carrier's response when rejected; only failures are errors", async () => {
     for (const [status, sip_code, reason, error] of [
       ['busy', 486, 'busy', null],
       ['failed', 503, 'carrier_congestion', 'carrier_congestion'],
@@ -129,11 +129,11 @@ describe('a call that is dialled', () => {
     }
   })
 
-  it('has tools that failed, and no name that the model has invented', async () => {
+  it('marks failed tools, without names that the model invented', async () => {
     const { tracing, send } = spansOf('out')
     await send({ type: 'call.started', ...ENGINE })
-    await send({ type: 'tool.finished', tool: tool({ verdict: 'http_error', http_status: 500 }) })
-    await send({ type: 'tool.finished', tool: tool({ name: 'call_ivan', verdict: 'unknown_tool', http_status: null }) })
+    await send({ type: 'tool.finished', tool: tool({ status: 'http_error', http_status: 500 }) })
+    await send({ type: 'tool.finished', tool: tool({ name: 'call_ivan', status: 'unknown_tool', http_status: null }) })
     expect(tracing.one('execute_tool find_order')).toMatchObject({
       error: 'http_error',
       attributes: { 'gen_ai.tool.name': 'find_order', 'http.response.status_code': 500 },
@@ -144,7 +144,7 @@ describe('a call that is dialled', () => {
 })
 
 describe('a call that comes in', () => {
-  it('begins its trace with its INVITE, before it is known whose it is', async () => {
+  it('starts its trace at the INVITE', async () => {
     const w = spansOf('in', null)
     const { tracing, clock, spans, send } = w
     expect(spans.told).toEqual({ traceparent: tracing.one('call').traceparent })
@@ -157,7 +157,7 @@ describe('a call that comes in', () => {
     expect(tracing.one('INVITE').endMs! - tracing.one('INVITE').startMs).toBe(300)
   })
 
-  it('and is refused ends there', () => {
+  it('ends at the rejection', () => {
     const { tracing, spans } = spansOf('in', null)
     spans.refused('insufficient_balance')
     expect(tracing.spans.every(span => span.endMs !== null)).toBe(true)
@@ -165,18 +165,18 @@ describe('a call that comes in', () => {
   })
 })
 
-it('a call in a room joins and leaves it, and speaks no SIP', async () => {
+it('has join and leave spans in a room, and no SIP', async () => {
   const w = spansOf('web')
   await w.send({ type: 'call.dialing', ...ENGINE })
   await w.send({ type: 'call.started', ...ENGINE })
-  w.spans.leaving()
+  w.spans.startHangup()
   await w.send({ type: 'call.closing', reason: 'agent_hangup' })
   await w.send({ type: 'call.ended', record: record({ sip_code: null }) })
   expect(underCall(w)).toEqual(['join', 'leave', 'wrap_up'])
   expect(JSON.stringify(w.tracing.spans)).not.toContain('sip.')
 })
 
-it('where nothing is traced events stay as they are', async () => {
+it('leaves events unchanged without tracing', async () => {
   const sent: CallEventBody[] = []
   const spans = new CallSpans({ clock: fakeClock() }, 'out', PARENT)
   const end: CallEventBody = { type: 'call.ended', record: record() }
@@ -185,7 +185,7 @@ it('where nothing is traced events stay as they are', async () => {
   expect(spans.told).toEqual({})
 })
 
-describe('the servers that its tools ask', () => {
+describe('tool servers', () => {
   const asked = async (spans: CallSpans, headers: Record<string, string>) => {
     let sent: Record<string, string> = {}
     const fetch = spans.fetching(async request => {
@@ -198,14 +198,14 @@ describe('the servers that its tools ask', () => {
     return sent
   }
 
-  it('are told of its trace, unless the customer tells them of another', async () => {
+  it('receive traceparent unless the customer sets one', async () => {
     const { spans } = spansOf('out')
     expect(spans.traceparent).not.toBe(PARENT)
     expect(await asked(spans, { 'x-key': 'k' })).toEqual({ 'x-key': 'k', traceparent: spans.traceparent })
     expect(await asked(spans, { Traceparent: PARENT })).toEqual({ Traceparent: PARENT })
   })
 
-  it('are told of none where nothing is traced', async () => {
+  it('receive no traceparent without tracing', async () => {
     const spans = new CallSpans({ clock: fakeClock() }, 'out', PARENT)
     expect(await asked(spans, {})).toEqual({})
   })

@@ -48,7 +48,7 @@ async function read(sound: Int16Array, language: string): Promise<string> {
 }
 
 describe('Russian on the telephone', () => {
-  it('is understood: at most every fourth word is wrong', async () => {
+  it('has a word error rate of at most 25 %', async () => {
     let words = 0
     let wrong = 0
     for (const { file, text } of clips) {
@@ -61,13 +61,13 @@ describe('Russian on the telephone', () => {
     expect(wrong / words).toBeLessThan(0.25)
   }, 300_000)
 
-  it('reads silence as nothing', async () => {
+  it('transcribes silence as empty', async () => {
     const noise = new Int16Array(8000 * 2).map((_, i) => ((i * 7919) % 200) - 100)
     expect(await read(noise, 'ru')).toBe('')
   }, 180_000)
 })
 
-describe('what Whisper makes of noise', () => {
+describe('hallucinations', () => {
   it.each([
     'Продолжение следует...',
     ' Субтитры создавал DimaTorzok',
@@ -75,8 +75,8 @@ describe('what Whisper makes of noise', () => {
     'СПОКОЙНАЯ МУЗЫКА',
     'Thank you.',
     'Спасибо за просмотр!',
-  ])('%j is no word of the caller', text => expect(cleanTranscript(text)).toBe(''))
-  it('is not repeated for ever', () => {
+  ])('discards %j', text => expect(cleanTranscript(text)).toBe(''))
+  it('never repeats endlessly', () => {
     expect(cleanTranscript('да, не дебеса, не дебеса, не дебеса, не дебеса, не дебеса,').length).toBeLessThan(30)
   })
   it.each(['Спасибо большое.', 'Да.', 'Нет, нет, нет.', 'Номер один, один, два'])('%j is kept', text =>

@@ -60,7 +60,7 @@ async function talk(recording: Recording, clock: ReturnType<typeof fakeClock>, m
   }
 }
 
-/** While promises have their turns, the clock goes on. */
+/** Advances the clock while promises settle. */
 async function inTime<T>(promise: Promise<T>, clock: ReturnType<typeof fakeClock>): Promise<T> {
   let over = false
   void promise.finally(() => (over = true)).catch(() => {})
@@ -72,7 +72,7 @@ async function inTime<T>(promise: Promise<T>, clock: ReturnType<typeof fakeClock
 }
 
 describe('a recorder', () => {
-  it('keeps both voices, caller left and agent right, and tells where and how long', async () => {
+  it('records caller left and agent right, with key and duration', async () => {
     const { make, call, clock, file, spool, ready } = world()
     const recording = make().start(call)
     await talk(recording, clock, 10_000)
@@ -89,7 +89,7 @@ describe('a recorder', () => {
     expect(ready).toEqual([])
   })
 
-  it('writes while the call goes on, and loses the last seconds when the process dies', async () => {
+  it('loses the last seconds when the process dies', async () => {
     const { make, call, clock, spool, ready, file, log } = world()
     const dying = make().start(call)
     await talk(dying, clock, 10_000)
@@ -112,14 +112,14 @@ describe('a recorder', () => {
     expect(await dying.finish()).toBeNull()
   })
 
-  it('does not hold up the record of a call: what takes long is told when it is stored', async () => {
+  it('does not delay the call record; reports a late recording', async () => {
     let stored = () => {}
     const folder = createFolderBlobs(join(home, 'slow'))
-    const take: Blobs['take'] = async (...args) => {
+    const store: Blobs['store'] = async (...args) => {
       await new Promise<void>(resolve => (stored = resolve))
-      return folder.take(...args)
+      return folder.store(...args)
     }
-    const { make, call, clock, ready } = world({ blobs: { take } })
+    const { make, call, clock, ready } = world({ blobs: { store } })
     const recording = make().start(call)
     await talk(recording, clock, 2000)
     expect(await inTime(recording.finish(), clock)).toBeNull()
@@ -129,14 +129,14 @@ describe('a recorder', () => {
     expect(ready).toMatchObject([{ call_id: call.callId, recording: { duration_ms: 2000 } }])
   })
 
-  it('tries again when the store is away', async () => {
+  it('retries when the store is down', async () => {
     let tries = 0
     const folder = createFolderBlobs(join(home, 'away'))
-    const take: Blobs['take'] = async (...args) => {
+    const store: Blobs['store'] = async (...args) => {
       if (++tries < 4) throw new Error('the blob store answered 503 SlowDown')
-      return folder.take(...args)
+      return folder.store(...args)
     }
-    const { make, call, clock, ready, log } = world({ blobs: { take } })
+    const { make, call, clock, ready, log } = world({ blobs: { store } })
     const recording = make().start(call)
     await talk(recording, clock, 1000)
     expect(await inTime(recording.finish(), clock)).toBeNull()
@@ -148,10 +148,10 @@ describe('a recorder', () => {
     expect(log.lines.filter(line => /could not store recording/.test(line.message))).toHaveLength(3)
   })
 
-  it('leaves in the spool what it could not store before its end, and the next one stores it', async () => {
+  it('keeps unfinished uploads for the next start', async () => {
     const { make, call, clock, spool, ready, blobs } = world()
-    const { take } = blobs
-    blobs.take = (_key, _file, { signal }) =>
+    const { store } = blobs
+    blobs.store = (_key, _file, { signal }) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
     const first = make()
     const recording = first.start(call)
@@ -162,13 +162,13 @@ describe('a recorder', () => {
     await first.close()
     expect(await finished).toBeNull()
     expect(readdirSync(spool)).toHaveLength(1)
-    blobs.take = take
+    blobs.store = store
     await make().recover()
     expect(ready).toMatchObject([{ call_id: call.callId, recording: { duration_ms: 1000 } }])
     expect(readdirSync(spool)).toEqual([])
   })
 
-  it('without a folder to write to costs the recording and nothing else', async () => {
+  it('loses only the recording without a folder', async () => {
     const spool = join(home, 'file')
     writeFileSync(spool, 'in the way')
     const { make, call, clock, log } = world({ spool })
@@ -181,7 +181,7 @@ describe('a recorder', () => {
     ])
   })
 
-  it('on a full disk costs the recording, and leaves no half of it', async ({ skip }) => {
+  it('loses only the recording on a full disk', async ({ skip }) => {
     const spool = join(home, 'full')
     mkdirSync(spool)
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'none', spool]).status !== 0) skip('may not mount')
@@ -197,7 +197,7 @@ describe('a recorder', () => {
     }
   })
 
-  it('hears what the conversation hears, and changes nothing', () => {
+  it("records the conversation's audio unchanged", () => {
     const told: unknown[] = []
     const recording: Recording = {
       caller: frame => told.push(frame),

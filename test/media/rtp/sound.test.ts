@@ -7,10 +7,10 @@ import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import { loadOpus } from '../../../media/audio/opus.ts'
 import type { CodecName } from '../../../media/contract/plan.ts'
 import type { AudioFrame } from '../../../media/ports/leg.ts'
+import { AudioReceiver } from '../../../media/rtp/audio-receiver.ts'
+import { AudioSender, type OutgoingPacket } from '../../../media/rtp/audio-sender.ts'
 import type { RtpPacket } from '../../../media/rtp/packet.ts'
 import type { RtpParams } from '../../../media/rtp/params.ts'
-import { SoundReceiver } from '../../../media/rtp/sound-receiver.ts'
-import { type OutgoingPacket, SoundSender } from '../../../media/rtp/sound-sender.ts'
 import { seeded, shareOf, speech, tone } from '../audio/sound.ts'
 
 const NUMBERS: Record<CodecName, number> = { PCMU: 0, PCMA: 8, G722: 9, opus: 111 }
@@ -33,13 +33,13 @@ const made = () => new Promise<void>(resolve => setImmediate(resolve))
 /** An independent sender, whose packets get sequence numbers as on a network. */
 class Wire {
   sequence = 100
-  readonly #sender: SoundSender
+  readonly #sender: AudioSender
   readonly #rate: number
   #at = 0
 
   constructor(codec: CodecName, more: Partial<RtpParams> = {}, rate = CODECS[codec].sampleRate) {
     this.#rate = rate
-    this.#sender = new SoundSender(params(codec, more), rate, 5000)
+    this.#sender = new AudioSender(params(codec, more), rate, 5000)
   }
 
   /** 20 ms of a tone, or of silence. */
@@ -60,10 +60,10 @@ describe.each(CODEC_NAMES)('%s', codec => {
   const { clockRate, sampleRate } = CODECS[codec]
 
   it.each([10, 20, 40, 60, ...(codec === 'opus' ? [] : [30, 50])])(
-    'in packets of %i ms is heard as it was said, in frames of 20',
+    'in packets of %i ms plays in frames of 20 ms',
     async ptimeMs => {
       const wire = new Wire(codec, { ptimeMs })
-      const receiver = new SoundReceiver(params(codec), sampleRate)
+      const receiver = new AudioReceiver(params(codec), sampleRate)
       await made()
       const packets: RtpPacket[] = []
       const frames: AudioFrame[] = []
@@ -85,10 +85,10 @@ describe.each(CODEC_NAMES)('%s', codec => {
     },
   )
 
-  it('is heard at the rate of the leg, whatever that is', async () => {
+  it("plays at the leg's rate", async () => {
     for (const rate of [8000, 16_000]) {
       const wire = new Wire(codec, {}, rate)
-      const receiver = new SoundReceiver(params(codec), rate)
+      const receiver = new AudioReceiver(params(codec), rate)
       await made()
       const frames: AudioFrame[] = []
       for (let n = 0; n < 40; n++) for (const packet of wire.tick(700)) frames.push(...receiver.receive(packet, n * 20))
@@ -97,9 +97,9 @@ describe.each(CODEC_NAMES)('%s', codec => {
     }
   })
 
-  it('with a lost packet goes on, and says what is made up', async () => {
+  it('with a lost packet reports concealed audio', async () => {
     const wire = new Wire(codec)
-    const receiver = new SoundReceiver(params(codec), sampleRate)
+    const receiver = new AudioReceiver(params(codec), sampleRate)
     await made()
     const frames: AudioFrame[] = []
     for (let n = 0; n < 30; n++) {
@@ -115,8 +115,8 @@ describe.each(CODEC_NAMES)('%s', codec => {
 })
 
 describe('a far end that changes the codec', () => {
-  it('in mid-stream is heard on, at the same rate', async () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+  it('in mid-stream continues at the same rate', async () => {
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     let sequence = 1
     let atMs = 0
@@ -136,8 +136,8 @@ describe('a far end that changes the codec', () => {
     expect(receiver.stats.jitterMs).toBeLessThan(1)
   })
 
-  it('that we send to by another codec after a re-INVITE gets numbers and times that go on', async () => {
-    const sender = new SoundSender(params('PCMU'), 8000, 0xffff_ff00)
+  it('after a re-INVITE continues sequence numbers and timestamps', async () => {
+    const sender = new AudioSender(params('PCMU'), 8000, 0xffff_ff00)
     const say = () => sender.tick(() => ({ pcm: tone(500, 8000, 160), ulaw: null }))
     const before = [say(), say()].flat()
     sender.configure(params('opus', { payloadType: 96, ptimeMs: 20 }))
@@ -149,7 +149,7 @@ describe('a far end that changes the codec', () => {
   })
 })
 
-describe('silence that is meant', () => {
+describe('intended silence', () => {
   const voice = (n: number): RtpPacket => {
     const payload = new Uint8Array(160)
     encodeG711('PCMU', tone(440, 8000, 160, 8000, n * 160), payload)
@@ -161,8 +161,8 @@ describe('silence that is meant', () => {
     payload: Uint8Array.of(level),
   })
 
-  it('told by comfort noise is filled with noise of its level until sound comes again', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000, seeded(3))
+  it('signalled by comfort noise is filled at its level', () => {
+    const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
     frames.push(...receiver.receive(noise(5, 50), 100))
@@ -176,15 +176,15 @@ describe('silence that is meant', () => {
     expect(receiver.stats).toMatchObject({ lost: 0, late: 0, jitterMs: 0 })
   })
 
-  it('of a gateway that shouts in comfort noise is quiet', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000, seeded(3))
+  it('of loud comfort noise is attenuated', () => {
+    const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     receiver.receive(voice(0), 0)
     receiver.receive(noise(1, 0), 20)
     expect(rms(joined(receiver.tick(40)))).toBeLessThan(40)
   })
 
-  it('told by nothing but a gap is silence after a while, and no loss', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+  it('without a signal becomes silence and counts no loss', () => {
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
     for (let atMs = 90; atMs < 1000; atMs += 20) frames.push(...receiver.tick(atMs))
@@ -196,16 +196,16 @@ describe('silence that is meant', () => {
     expect(receiver.stats).toMatchObject({ lost: 0, late: 0 })
   })
 
-  it('is not heard before anything came, nor while the far end may not send', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+  it('is discarded before reception starts, or while sending is disallowed', () => {
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     expect(receiver.tick(5000)).toEqual([])
     receiver.receive(voice(0), 5000)
     receiver.configure(params('PCMU', { direction: 'sendonly' }))
     expect(receiver.tick(9000)).toEqual([])
   })
 
-  it('of Opus (DTX) goes on as the decoder remembers the room', async () => {
-    const receiver = new SoundReceiver(params('opus'), 16_000)
+  it('of Opus DTX continues with comfort noise', async () => {
+    const receiver = new AudioReceiver(params('opus'), 16_000)
     const wire = new Wire('opus')
     await made()
     const frames: AudioFrame[] = []
@@ -246,12 +246,12 @@ describe('Opus', () => {
     return error / signal
   }
 
-  it('gets lost packets back from their neighbours where redundancy was agreed', async () => {
+  it('recovers lost packets by in-band FEC', async () => {
     const [without, with_] = [await errorWith(false), await errorWith(true)]
     expect(with_).toBeLessThan(without * 0.6)
   })
 
-  it('takes bytes that are none of it, and packets of nothing, as nothing', async () => {
+  it('tolerates invalid and empty packets', async () => {
     const decoder = createDecoder('opus')
     await made()
     const random = seeded(9)
@@ -264,7 +264,7 @@ describe('Opus', () => {
     expect(decoder.decode(Uint8Array.of(1, 2, 3))).toHaveLength(0)
   })
 
-  it('keeps within the rate that the far end can take', async () => {
+  it('respects maxaveragebitrate', async () => {
     const size = async (maxBitrate: number | null) => {
       const encoder: Encoder = createEncoder('opus', { fec: false, maxBitrate })
       await made()
@@ -280,8 +280,8 @@ describe('Opus', () => {
 })
 
 describe('keys', () => {
-  it('between packets of 60 ms keep the times of the stream, by the clock that was agreed for them', async () => {
-    const sender = new SoundSender(
+  it('between 60 ms packets keep timestamps in the codec clock', async () => {
+    const sender = new AudioSender(
       params('opus', { ptimeMs: 60, dtmfPayloadType: 96, dtmfClockRate: 48_000 }),
       16_000,
       0,
@@ -302,8 +302,8 @@ describe('keys', () => {
 })
 
 describe.each([200, -200])('an hour with a clock that is off by %i ppm', ppm => {
-  it('is heard without a click, a gap, or delay that grows', () => {
-    const receiver = new SoundReceiver(params('PCMA'), 8000)
+  it('plays without clicks, gaps or growing delay', () => {
+    const receiver = new AudioReceiver(params('PCMA'), 8000)
     const packets = 180_000
     const intervalMs = 20 * (1 + ppm / 1e6)
     const period = 160 // samples of one frame are one period, so that every joint can be looked at

@@ -4,7 +4,7 @@ import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { type Asking, asked as asking, CALLER_HZ } from './asking.ts'
 import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const TARGET_HZ = 1800
 /** Frequency of the scripted voice. */
@@ -58,8 +58,8 @@ const takeBye = async () => {
   return headerOf(bye, 'Call-ID')
 }
 
-describe('a call given to a telephone', () => {
-  it.each(['405 Not Here', '501 Not Ever', '603 No'])('over a carrier that says %s to REFER is bridged', async line => {
+describe('a call transferred to a phone', () => {
+  it.each(['405 Not Here', '501 Not Ever', '603 No'])('bridges when the carrier answers REFER with %s', async line => {
     const { caller, record, told, events } = await asked()
     const refer = await peer.request('REFER')
     expect(headerOf(refer, 'Refer-To')).toContain('+12025550199')
@@ -74,13 +74,13 @@ describe('a call given to a telephone', () => {
     expect(told()).toEqual([
       { type: 'transfer.started', name: 'sales', by: 'refer' },
       { type: 'transfer.started', name: 'sales', by: 'bridge' },
-      { type: 'transfer.settled', name: 'sales', taken: true },
+      { type: 'transfer.settled', name: 'sales', accepted: true },
     ])
     const turns = events.filter(event => event.type === 'turn.finished')
     expect(turns.filter(({ turn }) => turn.role === 'agent')).toHaveLength(1) // the greeting, and no more
   })
 
-  it('that they hang up is over for the caller too', async () => {
+  it('ended by the target ends for the caller, too', async () => {
     const { record } = await asked({ trunk: { transfer: 'bridge' } })
     const { bye } = await answerTarget()
     await callerSound.hears(TARGET_HZ)
@@ -90,7 +90,7 @@ describe('a call given to a telephone', () => {
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
   })
 
-  it('waits with music, then with their ringing; keys go through, both ways, and into no transcript', async () => {
+  it('plays music, then ringing; passes DTMF without transcribing it', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     const before = callerSound.loud
@@ -116,28 +116,28 @@ describe('a call given to a telephone', () => {
     ['603 Decline', 'They declined the call.'],
     ['404 Nobody', 'Their number does not exist.'],
     ['500 Broken', 'They could not be reached.'],
-  ])('who does not take it (%s): the agent says so, and the caller is still there', async (line, words) => {
+  ])('that is not answered (%s): the agent reports it to the caller', async (line, words) => {
     const { caller, tts, record, told } = await asked({ trunk: { transfer: 'bridge' } })
     reply(peer, await peer.request('INVITE'), line)
     await peer.request('ACK')
     await callerSound.hears(AGENT_HZ)
     expect(tts.spoken.at(-1)).toBe(`They say: ${words}`)
-    expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
+    expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: false })
     caller.request('BYE')
     expect((await record()).ended_reason).toBe('caller_hangup')
   })
 
-  it('is canceled when the caller hangs up while it rings', async () => {
+  it('is canceled when the caller hangs up during ringing', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
     caller.request('BYE')
     reply(peer, await peer.request('CANCEL'), '200 OK')
     reply(peer, invite, '487 Terminated')
-    expect(await record()).toMatchObject({ ended_reason: 'caller_hangup', tool_calls: [{ verdict: 'failed' }] })
+    expect(await record()).toMatchObject({ ended_reason: 'caller_hangup', tool_calls: [{ status: 'failed' }] })
   })
 
-  it('whose answer crosses the hang-up is hung up', async () => {
+  it('answered during the hangup is hung up', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
@@ -150,7 +150,7 @@ describe('a call given to a telephone', () => {
     await record()
   })
 
-  it('by a SIP address goes to it by way of the trunk', async () => {
+  it('to a SIP address uses the trunk', async () => {
     const to = 'sip:desk@pbx.example;transport=udp'
     await asked({ trunk: { transfer: 'bridge' }, target: { to } })
     const invite = await peer.request('INVITE')
@@ -160,10 +160,10 @@ describe('a call given to a telephone', () => {
   })
 })
 
-describe('a call that is announced', () => {
+describe('an announced transfer', () => {
   const target = { announce: 'A caller for you. {{about}}. Please wait.' }
 
-  it('is said to who answers, while the caller waits; then the carrier connects the two, and we leave', async () => {
+  it('plays to the target; then the carrier connects both', async () => {
     const { caller, record, tts } = await asked({ target })
     const { invite } = await answerTarget()
     const from = callerSound.heard.length
@@ -189,7 +189,7 @@ describe('a call that is announced', () => {
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
   })
 
-  it('stays with us where the carrier replaces nobody', async () => {
+  it('is bridged where the carrier supports no Replaces', async () => {
     const { caller, record } = await asked({ target: { announce: 'A call.' } })
     const { invite } = await answerTarget()
     await refuse('420 Bad Extension')
@@ -199,7 +199,7 @@ describe('a call that is announced', () => {
     expect((await record()).ended_reason).toBe('transferred')
   })
 
-  it('to who hangs up in the middle of it comes back', async () => {
+  it('returns to the agent when the target hangs up during it', async () => {
     const { caller, tts, record } = await asked({ target })
     const { bye } = await answerTarget()
     await targetSound.hears(AGENT_HZ)

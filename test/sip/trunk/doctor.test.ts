@@ -11,7 +11,7 @@ import { selfSigned } from '../../../sip/server/self-signed.ts'
 import type { SipRequest } from '../../../sip/text/message.ts'
 import { Caller, type Peer, reply, SDP } from '../peer.ts'
 import { Bench, Ear, FarMedia, hostsOnly, trunkPlan } from './bench.ts'
-import { seqOf } from './prove.ts'
+import { seqOf } from './digest-server.ts'
 
 let bench: Bench
 let peer: Peer
@@ -137,16 +137,16 @@ describe('a call that is refused', () => {
     ['busy', 'busy', {}, [says('486 Busy Here')]],
     ['declined', 'declined', {}, [says('603 Decline')]],
     ['no_answer', 'switched off', {}, [says('480 Temporarily Unavailable')]],
-  ])('is told as %s: %s', async (code, words, over, answers) => {
+  ])('is diagnosed as %s: %s', async (code, words, over, answers) => {
     const { diagnosis, messages } = await refused(over, { from: '+12025550111' }, ...answers)
-    expect(diagnosis?.words).toContain(words)
+    expect(diagnosis?.message).toContain(words)
     expect(diagnosis?.code).toBe(code)
     const shown = diagnosis!.evidence.map(index => messages[index]!)
     expect(shown.length).toBeGreaterThan(0)
-    expect(shown.at(-1)).toMatchObject({ sent: false, made_up: false, source: `127.0.0.1:${peer.port}` })
+    expect(shown.at(-1)).toMatchObject({ sent: false, generated: false, source: `127.0.0.1:${peer.port}` })
   })
 
-  it('is told as out of reach when nobody listens', async () => {
+  it('is diagnosed as transport_refused', async () => {
     const free = createServer().listen(0, '127.0.0.1')
     await once(free, 'listening')
     const { port } = free.address() as { port: number }
@@ -155,31 +155,34 @@ describe('a call that is refused', () => {
     const outcome = await bench.dial({ port } as Peer, { transport: 'tcp' }, plan).result
     expect(outcome.ok).toBe(false)
     const { diagnosis, messages } = traceOf(plan.call_id, 'trunk_unreachable')
-    expect(diagnosis).toMatchObject({ code: 'transport_refused', words: `127.0.0.1:${port} refused the connection.` })
-    expect(messages.map(({ sent, made_up }) => [sent, made_up])).toEqual([
+    expect(diagnosis).toMatchObject({ code: 'transport_refused', message: `127.0.0.1:${port} refused the connection.` })
+    expect(messages.map(({ sent, generated }) => [sent, generated])).toEqual([
       [true, false],
       [false, true],
     ])
   })
 
-  it('is told as of a wrong certificate when that names somebody else', async () => {
+  it('is diagnosed as tls_name_mismatch', async () => {
     const server = createTlsServer(selfSigned(Date.now())).listen(0, '127.0.0.2')
     await once(server, 'listening')
     closers.push(() => server.close())
     const { port } = server.address() as { port: number }
     const plan = { call_id: randomUUID() }
     await bench.dial({ port } as Peer, { transport: 'tls', host: '127.0.0.2' }, plan).result
-    // Ours is believed by nobody, so that is what the server may stumble over first.
+    // Our certificate is untrusted, so the server may fail at it first.
     expect(traceOf(plan.call_id, 'trunk_unreachable').diagnosis?.code).toMatch(/^tls_(?:name_mismatch|untrusted)$/)
   })
 
-  it('is told as unanswered when nothing comes back', async () => {
+  it('is diagnosed as no_response', async () => {
     const plan = { call_id: randomUUID(), ring_timeout_ms: 300 }
     const { result } = bench.dial(peer, {}, plan)
     await peer.request('INVITE')
     await result
     const { diagnosis } = traceOf(plan.call_id, 'trunk_unreachable')
-    expect(diagnosis).toMatchObject({ code: 'no_response', words: `127.0.0.1:${peer.port} never answered our INVITE.` })
+    expect(diagnosis).toMatchObject({
+      code: 'no_response',
+      message: `127.0.0.1:${peer.port} never answered our INVITE.`,
+    })
   })
 })
 
@@ -198,36 +201,36 @@ describe('a call that is answered', () => {
     return traceOf(plan.call_id, reason, stats(media))
   }
 
-  it('is told as one-way when we send and nothing comes', async () => {
+  it('is diagnosed as one_way_audio when nothing is received', async () => {
     const { diagnosis } = await answered('127.0.0.1', SDP, { packets_received: 0 }, 'media_timeout')
-    expect(diagnosis).toMatchObject({ code: 'one_way_audio', words: expect.stringContaining('500 audio packets') })
+    expect(diagnosis).toMatchObject({ code: 'one_way_audio', message: expect.stringContaining('500 audio packets') })
   })
 
-  it('is told as behind NAT when the far end wants its sound at a private address', async () => {
+  it('is diagnosed as nat_address when the SDP has a private address', async () => {
     const { diagnosis } = await answered(
       '127.0.0.1',
       SDP.replaceAll('127.0.0.1', '10.9.8.7'),
       { packets_received: 0 },
       'media_timeout',
     )
-    expect(diagnosis).toMatchObject({ code: 'nat_address', words: expect.stringContaining('10.9.8.7') })
+    expect(diagnosis).toMatchObject({ code: 'nat_address', message: expect.stringContaining('10.9.8.7') })
   })
 
-  it('is told as of no common codec when the answer brings another', async () => {
+  it('is diagnosed as codec_refused when the answer has another codec', async () => {
     const plan = { call_id: randomUUID() }
     const { result } = bench.dial(peer, { codecs: ['PCMA'] }, plan)
     reply(peer, await peer.request('INVITE'), '200 OK', [contact(), sdpType], SDP)
     expect(await result).toMatchObject({ failure: { reason: 'no_common_codec' } })
     const { diagnosis } = traceOf(plan.call_id, 'no_common_codec')
-    expect(diagnosis).toMatchObject({ code: 'codec_refused', words: expect.stringMatching(/PCMU.*PCMA/) })
+    expect(diagnosis).toMatchObject({ code: 'codec_refused', message: expect.stringMatching(/PCMU.*PCMA/) })
   })
 
-  it('of which nothing is wrong has no diagnosis: every message is there, in order, with both ends', async () => {
+  it('without a fault has no diagnosis and a complete trace', async () => {
     const far = await FarMedia.open()
     closers.push(() => far.close())
-    const { diagnosis, messages, left_out } = await answered('127.0.0.1', far.sdp(), {}, 'agent_hangup')
+    const { diagnosis, messages, omitted } = await answered('127.0.0.1', far.sdp(), {}, 'agent_hangup')
     expect(diagnosis).toBeNull()
-    expect(left_out).toBe(0)
+    expect(omitted).toBe(0)
     expect(messages.map(({ text }) => text.split(/ (?=sip:|SIP)|\r\n/)[0]!.replace('SIP/2.0 ', ''))).toEqual([
       ...['INVITE', '200 OK', 'ACK', 'BYE', '200 OK'],
     ])
@@ -244,7 +247,7 @@ describe('a call that is answered', () => {
 })
 
 describe('a call that comes in', () => {
-  it('whose answer is never confirmed is told as without ACK', async () => {
+  it('without ACK is diagnosed as no_ack', async () => {
     const trunk = trunkPlan(peer)
     bench.setTrunks(trunk)
     const caller = new Caller(peer, 'sip:+12025550100@127.0.0.1')
@@ -261,7 +264,7 @@ describe('a call that comes in', () => {
     expect(messages[diagnosis!.evidence[1]!]).toMatchObject({ sent: true, text: expect.stringMatching(/^BYE /) })
   })
 
-  it('and is given up by the caller is told so', async () => {
+  it('canceled by the caller is diagnosed', async () => {
     bench.setTrunks(trunkPlan(peer))
     const caller = new Caller(peer, 'sip:+12025550100@127.0.0.1')
     caller.invite()
@@ -297,7 +300,7 @@ describe('a check', () => {
   const summary = (report: { checks: readonly { name: string; ok: boolean }[] }) =>
     report.checks.map(({ name, ok }) => `${name} ${ok}`)
 
-  it('of a good trunk finds nothing, and registers nothing', async () => {
+  it('passes a working trunk without registering', async () => {
     const contacts: (string | undefined)[] = []
     serve({
       OPTIONS: fine,
@@ -310,7 +313,7 @@ describe('a check', () => {
       }),
     })
     const report = await bench.edge.check(trunkPlan(peer, registering))
-    expect(report).toMatchObject({ ok: true, diagnosis: null, left_out: 0 })
+    expect(report).toMatchObject({ ok: true, diagnosis: null, omitted: 0 })
     expect(summary(report)).toEqual(['options true', 'register true', 'clock true'])
     expect(new Set(contacts)).toEqual(new Set([undefined]))
     expect(report.messages).toHaveLength(6)
@@ -331,7 +334,7 @@ describe('a check', () => {
     expect(summary(report)).toEqual(['options true', 'register false'])
   })
 
-  it('names a registrar that finds every registration too brief, by the registration that is tried', async () => {
+  it('reports a registrar that rejects every interval', async () => {
     const trunk = trunkPlan(peer, registering)
     serve({
       OPTIONS: fine,
@@ -344,10 +347,10 @@ describe('a check', () => {
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
     const report = await bench.edge.check(trunk)
     expect(report).toMatchObject({ ok: false, diagnosis: { code: 'register_loop' } })
-    expect(report.diagnosis?.words).toContain('900000')
+    expect(report.diagnosis?.message).toContain('900000')
   })
 
-  it('is not misled by a registration that is under way', async () => {
+  it('ignores a registration in progress', async () => {
     const trunk = trunkPlan(peer, registering)
     const waits = Promise.withResolvers<void>()
     const isProven = (request: SipRequest) => request.headers.some(([name]) => name === 'Authorization')
@@ -366,7 +369,7 @@ describe('a check', () => {
     expect(report.messages.filter(({ text }) => /^Contact:/m.test(text) && text.startsWith('REGISTER'))).toEqual([])
   })
 
-  it('names a clock that is wrong', async () => {
+  it('reports a wrong clock', async () => {
     serve({
       OPTIONS: request =>
         reply(peer, request, '200 OK', [`Date: ${new Date(Date.now() + 5 * 3600_000).toUTCString()}`]),
@@ -374,17 +377,17 @@ describe('a check', () => {
     const report = await bench.edge.check(trunkPlan(peer))
     expect(report).toMatchObject({
       ok: false,
-      diagnosis: { code: 'clock_skew', words: expect.stringContaining('5 hours ahead') },
+      diagnosis: { code: 'clock_skew', message: expect.stringContaining('5 hours ahead') },
     })
   })
 
-  it('forgives who answers no OPTIONS but does answer REGISTER', async () => {
+  it('accepts hosts that answer REGISTER but not OPTIONS', async () => {
     serve({ REGISTER: challenged(fine) })
     const report = await bench.edge.check(trunkPlan(peer, registering))
     expect(report).toMatchObject({ ok: true, diagnosis: null })
   })
 
-  it('tells the address that a carrier beyond a NAT sees', async () => {
+  it('reports the public address that the carrier sees', async () => {
     serve({
       OPTIONS: request => {
         const headers = request.headers.map(
@@ -397,12 +400,12 @@ describe('a check', () => {
     expect(report.checks.at(-1)).toMatchObject({
       name: 'address',
       ok: true,
-      words: expect.stringContaining('203.0.113.7'),
+      message: expect.stringContaining('203.0.113.7'),
     })
     expect(report.diagnosis).toBeNull()
   })
 
-  it('names a host that DNS does not know, and a port that is closed', async () => {
+  it('reports an unknown host and a closed port', async () => {
     const unknown = await bench.edge.check(trunkPlan(peer, { host: 'nowhere.invalid' }))
     expect(unknown).toMatchObject({ ok: false, diagnosis: { code: 'dns_failed' }, messages: [] })
     const closed = await bench.edge.check(trunkPlan({ port: 1 }, { transport: 'tcp' }))
@@ -410,7 +413,7 @@ describe('a check', () => {
     expect(summary(closed)).toEqual(['connect false'])
   })
 
-  it('names a certificate that is for another name', async () => {
+  it('reports a certificate for another name', async () => {
     const server = createTlsServer(selfSigned(Date.now())).listen(0, '127.0.0.2')
     await once(server, 'listening')
     closers.push(() => server.close())
@@ -420,7 +423,7 @@ describe('a check', () => {
     expect(report.checks.find(({ name }) => name === 'certificate')?.ok).toBe(false)
   })
 
-  it('names a port that speaks no TLS', async () => {
+  it('reports a port without TLS', async () => {
     const plain = createServer(socket => socket.end('no\r\n')).listen(0, '127.0.0.1')
     await once(plain, 'listening')
     closers.push(() => plain.close())

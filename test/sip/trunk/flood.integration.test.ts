@@ -25,7 +25,7 @@ import { Phone, planOf, USER } from './phone.ts'
 
 const RATE = 3000
 const SECONDS = inject('full') ? 20 : 3
-/** Addresses; each by itself stays near what a stranger may send. */
+/** Addresses; each stays near the limit of an unknown source. */
 const SOURCES = 200
 const MAD = '127.0.0.66'
 /** A packet leaves each 20 ms; so much longer than without the flood may none of them take. */
@@ -206,8 +206,8 @@ async function expectUnharmed(sources: number, first: string): Promise<number> {
   const { ear, said } = await liveCall()
   const callsPeer = await bench.rig.udpPeer()
   // The kernel drops datagrams of a flood, and of others with them.
-  const insisting = setInterval(() => callsPeer.again(), 500)
-  closers.unshift(() => clearInterval(insisting))
+  const withRequiredEncryption = setInterval(() => callsPeer.again(), 500)
+  closers.unshift(() => clearInterval(withRequiredEncryption))
   const phone = new Phone(await bench.rig.tcpPeer('127.0.0.9'))
   expect((await phone.register()).status).toBe(200)
   const [heardBefore, saidBefore] = [ear.frames, said()]

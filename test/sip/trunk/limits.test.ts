@@ -1,7 +1,7 @@
 /** Limits and counters of an engine: rate tokens of a trunk, blocked trunk addresses, unhandled calls. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { DialTurn } from '../../../media/bus/dial-rate.ts'
+import type { DialRateRequest } from '../../../media/bus/dial-rate.ts'
 import type { Softphones } from '../../../media/ports/trunks.ts'
 import { mayReach } from '../../../media/shared/addresses.ts'
 import { createMetrics } from '../../../media/shared/metrics.ts'
@@ -22,12 +22,12 @@ async function start(...options: Parameters<typeof Bench.start>): Promise<Bench>
   return bench
 }
 
-describe('a trunk that takes so many calls a second', () => {
+describe('max_cps', () => {
   /** Turns are given by the test. */
   function turnstile() {
-    const turns: (DialTurn & { give(may: boolean): void })[] = []
+    const turns: (DialRateRequest & { give(may: boolean): void })[] = []
     let wake = () => {}
-    const pace = (turn: DialTurn) =>
+    const pace = (turn: DialRateRequest) =>
       new Promise<boolean>(resolve => {
         turns.push({ ...turn, give: resolve })
         wake()
@@ -39,20 +39,20 @@ describe('a trunk that takes so many calls a second', () => {
     return { pace, asked }
   }
 
-  it('is dialled when it is the call’s turn, and not before', async () => {
+  it('waits for its rate token', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const peer = await bench.rig.udpPeer()
     const { trunk, result } = bench.dial(peer, { max_cps: 3 })
     const turn = await asked()
-    expect(turn).toMatchObject({ trunkId: trunk.id, maxCps: 3, patienceMs: 60_000 })
+    expect(turn).toMatchObject({ trunkId: trunk.id, maxCps: 3, maxWaitMs: 60_000 })
     expect(peer.received).toEqual([])
     turn.give(true)
     reply(peer, await peer.request('INVITE'), '486 Busy Here')
     expect(await result).toMatchObject({ ok: false, failure: { reason: 'busy' } })
   })
 
-  it('is not dialled when its turn is too far away, and that is counted; nor for somebody who left meanwhile', async () => {
+  it('fails when the wait is too long or aborted', async () => {
     const { pace, asked } = turnstile()
     const metrics = createMetrics()
     const bench = await start({}, { pace, metrics })
@@ -69,7 +69,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(peer.received).toEqual([])
   })
 
-  it('takes another turn at its next host, and none when its caller has left', async () => {
+  it('takes another token at the next host', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const [first, second] = [await bench.rig.udpPeer(), await bench.rig.udpPeer()]
@@ -102,7 +102,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(second.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
   })
 
-  it('takes another turn before it insists on encryption', async () => {
+  it('takes another token before the encrypted retry', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const peer = await bench.rig.udpPeer()
@@ -127,7 +127,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(await left.result).toMatchObject({ ok: false, failure: { status: 'canceled' } })
   })
 
-  it('asks nobody when it takes as many as come', async () => {
+  it('needs no token without a limit', async () => {
     const bench = await start({}, { pace: () => Promise.reject(new Error('asked')) })
     const peer = await bench.rig.udpPeer()
     const { result } = bench.dial(peer)
@@ -136,7 +136,7 @@ describe('a trunk that takes so many calls a second', () => {
   })
 })
 
-describe('an address where no trunk may be', () => {
+describe('blocked addresses', () => {
   const resolver: Resolver = {
     naptr: async () => [],
     srv: async () => [],
@@ -144,7 +144,7 @@ describe('an address where no trunk may be', () => {
   }
   const inside = { mayReach: (address: string) => mayReach('deny', address), resolver }
 
-  it('is not connected to by a check, also where a public name leads there; what is there is not told', async () => {
+  it('is not connected to by a check, also behind a public name', async () => {
     let connections = 0
     const listener = createServer(socket => {
       connections += 1
@@ -162,8 +162,8 @@ describe('an address where no trunk may be', () => {
           const report = await bench.edge.check(trunkPlan(at, { host, transport }))
           expect(report).toMatchObject({ ok: false, messages: [], diagnosis: { code: 'address_not_allowed' } })
           expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([['dns', false]])
-          if (host !== '127.0.0.1') expect(report.diagnosis!.words).not.toContain('127.0.0.1')
-          reports.push(report.checks[0]!.words)
+          if (host !== '127.0.0.1') expect(report.diagnosis!.message).not.toContain('127.0.0.1')
+          reports.push(report.checks[0]!.message)
         }
         // An open port and a closed one look the same.
         expect(reports[0]).toBe(reports[1])
@@ -172,7 +172,7 @@ describe('an address where no trunk may be', () => {
     expect(connections).toBe(0)
   })
 
-  it('gets no INVITE either: the server judges what a name stands for when it is used', async () => {
+  it('blocks the INVITE at the server', async () => {
     const bench = await start({ privateHosts: 'deny', resolver })
     const peer = await bench.rig.udpPeer()
     for (const host of ['127.0.0.1', 'carrier.example']) {
@@ -183,7 +183,7 @@ describe('an address where no trunk may be', () => {
     expect(bench.rig.server.counters.blocked).toBe(2)
   })
 
-  it('is one like any other where the operator has named its network', async () => {
+  it('allows networks that the operator named', async () => {
     const bench = await start({ privateHosts: ['127.0.0.0/8'], resolver })
     const peer = await bench.rig.udpPeer()
     const { result } = bench.dial(peer, { host: 'carrier.example' })
@@ -192,23 +192,23 @@ describe('an address where no trunk may be', () => {
   })
 })
 
-it('an engine examines some trunks at once, and fewer of one owner; who is too many hears so at once', async () => {
-  // A name that DNS never tells keeps each of them busy.
+it('limits concurrent trunk checks in all and per owner', async () => {
+  // A name that DNS never answers keeps each check busy.
   const never = () => new Promise<never>(() => {})
   const bench = await start({}, { resolver: { naptr: never, srv: never, addresses: never } })
   const peer = await bench.rig.udpPeer()
   const owner_id = trunkPlan(peer).owner_id
   const check = (over = {}) => bench.edge.check(trunkPlan(peer, { host: 'slow.example', ...over }))
   const own = Array.from({ length: 3 }, () => check({ owner_id }))
-  await expect(check({ owner_id })).rejects.toMatchObject({ name: 'ExaminersBusy', owner: true })
+  await expect(check({ owner_id })).rejects.toMatchObject({ name: 'TrunkChecksBusy', owner: true })
   const others = Array.from({ length: 5 }, () => check())
-  await expect(check()).rejects.toMatchObject({ name: 'ExaminersBusy', owner: false })
+  await expect(check()).rejects.toMatchObject({ name: 'TrunkChecksBusy', owner: false })
   const reports = await Promise.all([...own, ...others])
   expect(reports.map(({ diagnosis }) => diagnosis?.code)).toEqual(Array(8).fill('dns_failed'))
 })
 
-describe('requests of telephones', () => {
-  it('are counted by what came of them: asked for proof, wrong, shut out, and shut out before', async () => {
+describe('softphone requests', () => {
+  it('are counted by result', async () => {
     const metrics = createMetrics()
     const banned: string[] = []
     const softphones = {
@@ -247,8 +247,8 @@ describe('requests of telephones', () => {
   })
 })
 
-describe('calls that are not taken', () => {
-  it('are counted by why, and by nothing that a caller says', async () => {
+describe('rejected calls', () => {
+  it('are counted by reason', async () => {
     const metrics = createMetrics()
     const bench = await start({}, { metrics })
     const [peer, far] = [await bench.rig.udpPeer(), await FarMedia.open()]

@@ -1,40 +1,40 @@
 /** Audio for a caller on hold, frame by frame. */
 import { describe, expect, it } from 'vitest'
 import { measureTone } from '../../../media/answering/tones.ts'
-import { HoldSound } from '../../../media/call/hold-sound.ts'
-import { heardBy, type TransferState } from '../../../media/call/transfer-machine.ts'
+import { HoldAudio } from '../../../media/call/hold-audio.ts'
+import { type TransferState, waitingAudio } from '../../../media/call/transfer-machine.ts'
 import { tone } from '../audio/sound.ts'
 
-const wish = { refer: false, announces: false }
+const request = { refer: false, announces: false }
 const dialing = (over: { rings?: boolean; announces?: boolean } = {}): TransferState => ({
   phase: 'dialing',
   rings: over.rings ?? true,
-  wish: { ...wish, announces: over.announces ?? false },
+  request: { ...request, announces: over.announces ?? false },
 })
 
-describe('who waits hears', () => {
+describe('audio while waiting', () => {
   it.each<[string, TransferState, number | null, string]>([
-    ['music while the carrier is asked', { phase: 'referring', wish, dropped: null }, null, 'music'],
+    ['music while the carrier is asked', { phase: 'referring', request, dropped: null }, null, 'music'],
     ['music before it rings', dialing({ rings: false }), null, 'music'],
     ['our ringing when nothing is heard of theirs', dialing(), null, 'ringing'],
     ['their line, as soon as there is something to hear', dialing(), 0, 'early'],
     ['its pauses', dialing(), 5980, 'early'],
     ['our ringing when it has fallen silent', dialing(), 6000, 'ringing'],
     ['music for as long as they have to be told something', dialing({ announces: true }), 0, 'music'],
-    ['music while they are', { phase: 'announcing', wish }, 0, 'music'],
+    ['music while they are', { phase: 'announcing', request }, 0, 'music'],
   ])('%s', (_, state, silentMs, heard) => {
-    expect(heardBy(state, silentMs)).toBe(heard)
+    expect(waitingAudio(state, silentMs)).toBe(heard)
   })
 })
 
-describe('a line that has not been answered', () => {
+describe('early media', () => {
   const EARLY_HZ = 1800
   const RINGING_HZ = 425
   const frame = (pcm: Int16Array) => ({ pcm, atMs: 0, concealed: false })
 
-  /** Hears 16 kHz of it at 8 kHz, and gives what the caller hears in most frames of a while, in Hz. */
+  /** Resamples 16 kHz to 8 kHz, and returns the dominant frequency of most frames in Hz. */
   function listener() {
-    const hold = new HoldSound(8000, '+4930123456')
+    const hold = new HoldAudio(8000, '+4930123456')
     let at = 0
     return (early: 'tone' | 'silence' | 'nothing', frames: number, agent: Int16Array | null = null): number => {
       const heard = Array.from({ length: frames }, () => {
@@ -50,7 +50,7 @@ describe('a line that has not been answered', () => {
     }
   }
 
-  it('is heard from its first sound; until then, and after a long silence, our ringing is', () => {
+  it('replaces our ringback from its first sound, until a long silence', () => {
     const hears = listener()
     hears('nothing', 20) // the agent may still have something to say
     expect(hears('silence', 30)).toBe(RINGING_HZ)
@@ -62,7 +62,7 @@ describe('a line that has not been answered', () => {
     expect(ringing.filter(hz => hz === RINGING_HZ).length).toBeGreaterThan(40)
   })
 
-  it('does not speak over the agent, and is not late afterwards', () => {
+  it('does not mix with the agent, and is not delayed', () => {
     const hears = listener()
     hears('tone', 30)
     expect(hears('tone', 50, tone(1000, 8000, 160))).toBe(1000)
