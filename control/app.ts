@@ -26,10 +26,10 @@ import { sweepRetention } from './data/retention/service.ts'
 import type { Deps } from './deps.ts'
 import { createIndexer } from './knowledge/indexing.ts'
 import { knowledgeRoutes } from './knowledge/routes.ts'
-import { forgetContent, sweepKnowledge } from './knowledge/service.ts'
+import { deleteContent, sweepKnowledge } from './knowledge/service.ts'
 import { LEDGER_MS, STATE_MS, watchLedger, watchWork } from './metrics/state.ts'
+import { createCampaignDialer } from './outreach/campaigns/dialer.ts'
 import { startPacer } from './outreach/campaigns/pacer.ts'
-import { createCampaignDialer } from './outreach/campaigns/place.ts'
 import { campaignRoutes } from './outreach/campaigns/routes.ts'
 import { createSearcher } from './outreach/leads/job.ts'
 import { leadRoutes } from './outreach/leads/routes.ts'
@@ -196,13 +196,13 @@ export async function startControl(deps: Deps): Promise<Control> {
     'trunks.publish': async () => void (await publishTrunks(deps)),
     'softphone.publish': data => publishSoftphone(deps, data),
     'knowledge.index': data => indexer.run(data),
-    'knowledge.forget': ({ keys }) => forgetContent(deps, keys),
+    'knowledge.forget': ({ keys }) => deleteContent(deps, keys),
     'leads.search': data => searcher.run(data),
     'account.erase': data => eraseClosed(deps, data),
   })
   const running = [
     deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
-    deps.bus.onAsks(askHandlers(deps)),
+    deps.bus.onRequests(askHandlers(deps)),
     every(deps, deps.config.sweep_ms, 'overdue', () => sweepOverdue(deps)),
     every(deps, deps.config.sweep_ms * LEASE_SWEEP_FACTOR, 'leases', () => reaper.sweep()),
     every(deps, deps.config.room_sweep_ms, 'rooms', () => rooms.sweep()),

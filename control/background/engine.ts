@@ -2,7 +2,7 @@
  * Control's side of the communication with engines: processes their events, answers their queries, cleans up after
  * them.
  */
-import type { AskHandlers, Taker } from '../../media/bus/control-bus.ts'
+import type { Claimant, RequestHandlers } from '../../media/bus/control-bus.ts'
 import type { BusEvent, CallEvent, EngineEvent } from '../../media/contract/messages.ts'
 import { traced } from '../../media/shared/tracing.ts'
 import { sweepAuditEntries } from '../access/audit/service.ts'
@@ -43,13 +43,13 @@ import { deleteOldDeliveries } from '../webhooks/sql.ts'
 /** Dependencies of the bus handlers and of the sweeps. */
 export interface EngineDeps extends CallDeps, MeteredDeps, RealtimeDeps, KnowledgeDeps {}
 
-export function askHandlers(deps: EngineDeps): AskHandlers {
+export function askHandlers(deps: EngineDeps): RequestHandlers {
   return {
     'call.admit': async request => {
       const options = { kind: 'server', parent: request.traceparent } as const
       const answer = await traced(deps.tracing, 'call.admit', options, async span => {
         const admission = await admitCall(deps, request)
-        span.set({ 'parley.verdict': admission.admitted ? 'admitted' : admission.refusal })
+        span.set({ 'parley.result': admission.admitted ? 'admitted' : admission.refusal })
         return admission
       }).catch(rethrowBare)
       return deps.meters?.admission(answer) ?? answer
@@ -58,7 +58,7 @@ export function askHandlers(deps: EngineDeps): AskHandlers {
     'knowledge.search': request => answerSearch(deps, request).catch(rethrowBare),
     'call.bridge': async request => {
       const answer = await bridgeCall(deps, request).catch(rethrowBare)
-      deps.meters?.bridges.add({ verdict: answer.granted ? 'granted' : 'refused' })
+      deps.meters?.bridges.add({ result: answer.granted ? 'granted' : 'refused' })
       return answer
     },
   }
@@ -86,8 +86,8 @@ async function closeEarlierBoots(deps: EngineDeps, { engine, boot, at }: EngineE
   const now = (await deps.bus.engines()).find(one => one.engine === engine)
   if (now && now.boot !== boot && now.since !== undefined && now.since > at) return
   const lost = await selectOfEarlierBoots(deps.sql, engine, boot)
-  for (const { id, taker } of await selectTaken(deps)) {
-    if (taker !== 'control' && taker.engine === engine && taker.boot !== boot) lost.push(id)
+  for (const { id, claimant } of await selectClaimed(deps)) {
+    if (claimant !== 'control' && claimant.engine === engine && claimant.boot !== boot) lost.push(id)
   }
   for (const id of lost) await finishLost(deps, id)
   if (lost.length > 0) deps.log.warn({ engine, calls: lost.length }, 'calls of an earlier boot were ended')
@@ -172,12 +172,14 @@ const finishUnclaimed = (deps: EngineDeps, { id, direction }: Pick<CallRow, 'id'
   finishUnanswered(deps, id, 'failed', direction === 'in' ? 'engine_lost' : 'queue_expired')
 
 /** Selects calls that were claimed but not reported: the claimant may have died before its first event. */
-async function selectTaken(deps: EngineDeps): Promise<{ id: string; direction: CallRow['direction']; taker: Taker }[]> {
+async function selectClaimed(
+  deps: EngineDeps,
+): Promise<{ id: string; direction: CallRow['direction']; claimant: Claimant }[]> {
   const untold = await selectUnreported(deps.sql)
-  const takers = await deps.bus.takers(untold.map(call => call.id))
+  const claimantsOf = await deps.bus.claimantsOf(untold.map(call => call.id))
   return untold.flatMap(call => {
-    const taker = takers.get(call.id)
-    return taker ? [{ ...call, taker }] : []
+    const claimant = claimantsOf.get(call.id)
+    return claimant ? [{ ...call, claimant }] : []
   })
 }
 
@@ -198,9 +200,9 @@ export function createReaper(deps: EngineDeps): { sweep(): Promise<void> } {
       /** Calls withdrawn by a control process that died before it ended them; they were never dialled. */
       const withdrawn = new Map<string, Pick<CallRow, 'id' | 'direction'>>()
       try {
-        for (const { taker, ...call } of await selectTaken(deps)) {
+        for (const { claimant, ...call } of await selectClaimed(deps)) {
           held.push(call.id)
-          if (taker === 'control') withdrawn.set(call.id, call)
+          if (claimant === 'control') withdrawn.set(call.id, call)
         }
         for (let from = 0; from < held.length; from += LEASE_BATCH) {
           const batch = held.slice(from, from + LEASE_BATCH)

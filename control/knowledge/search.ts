@@ -1,5 +1,5 @@
 /** Knowledge search over REST, and for an agent in a call. */
-import type { AskAnswer, AskRequest } from '../../media/contract/messages.ts'
+import type { RequestAnswer, RequestBody } from '../../media/contract/messages.ts'
 import type { KnowledgeFound } from './documents/types.ts'
 import { searchKnowledge } from './index/search.ts'
 import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
@@ -27,8 +27,8 @@ export const searchProject = (deps: KnowledgeDeps, wanted: Wanted): Promise<Know
 
 export async function answerSearch(
   deps: KnowledgeDeps,
-  { owner_id, project_id, query }: AskRequest<'knowledge.search'>,
-): Promise<AskAnswer<'knowledge.search'>> {
+  { owner_id, project_id, query }: RequestBody<'knowledge.search'>,
+): Promise<RequestAnswer<'knowledge.search'>> {
   const wanted = { ownerId: owner_id, projectId: project_id, query, limit: FOR_A_CALL }
   return { found: await find(deps, wanted, CALL_MS) }
 }

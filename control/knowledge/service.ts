@@ -11,7 +11,7 @@ import { uuidv7 } from '../platform/ids.ts'
 import { enqueue, withJobs } from '../platform/jobs/jobs.ts'
 import { errorFields } from '../platform/log.ts'
 import { SKIP_REASONS } from './documents/types.ts'
-import { judge } from './extract/sniff.ts'
+import { sniff } from './extract/sniff.ts'
 import { stopIndexing } from './indexing.ts'
 import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 import type { SourceInput } from './schema.ts'
@@ -78,7 +78,7 @@ export async function addSource(
 
 export async function addFile(deps: KnowledgeDeps, ownerId: string, projectId: string, upload: Upload, save: Save) {
   const { file, name, bytes, sha256: content_hash } = upload
-  const judged = await judge(upload)
+  const judged = await sniff(upload)
   if (!judged.ok) throw invalidField('/file', judged.code, judged.message)
   const document_kind = judged.kind
   const draft = { kind: 'file' as const, name, document_kind, bytes, content_hash, ...NO_SITE }
@@ -203,7 +203,7 @@ const startIndexing = (deps: KnowledgeDeps, tx: Tx, { id, owner_id }: SourceRow)
 async function storeContent(deps: KnowledgeDeps, source: SourceRow, file: string): Promise<void> {
   const signal = AbortSignal.timeout(UPLOAD_MS)
   try {
-    await deps.blobs.take(contentKey(source), file, { contentType: 'application/octet-stream', signal })
+    await deps.blobs.store(contentKey(source), file, { contentType: 'application/octet-stream', signal })
   } catch (error) {
     await deleteUnstoredOne(deps.sql, source.owner_id, source.id)
     throw new Problem('service_unavailable', { cause: error, retryAfterSeconds: 5 })
@@ -215,34 +215,37 @@ async function storeContent(deps: KnowledgeDeps, source: SourceRow, file: string
 export async function removeSource(deps: KnowledgeDeps, ownerId: string, projectId: string, id: string): Promise<void> {
   const gone = await withJobs(deps, async tx => {
     const source = await deleteSource(tx, ownerId, projectId, id)
-    if (source) await forgetLater(deps, tx, [source])
+    if (source) await deleteContentLater(deps, tx, [source])
     return source
   })
   if (!gone) throw notFound()
-  await forgetNow(deps, [gone])
+  await deleteContentNow(deps, [gone])
 }
 
 /** Deletes the rows in the transaction, and the content after the commit. */
 export const removeSourcesOf: ProjectDeletedHandler = async (deps, tx, ownerId, projectId) => {
   const gone = await deleteSourcesOf(tx, ownerId, projectId)
-  if (gone.length > 0) await forgetLater(deps, tx, gone)
-  return () => forgetNow(deps, gone)
+  if (gone.length > 0) await deleteContentLater(deps, tx, gone)
+  return () => deleteContentNow(deps, gone)
 }
 
 type Gone = Pick<SourceRow, 'id' | 'owner_id'>
 
-const forgetLater = (deps: Pick<KnowledgeDeps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
+const deleteContentLater = (deps: Pick<KnowledgeDeps, 'boss'>, tx: Tx, gone: readonly Gone[]) =>
   enqueue(deps, tx, 'knowledge.forget', { keys: gone.map(contentKey) }, { startAfter: FORGET_AGAIN_SECONDS })
 
 /** Stops runs of this process at once; other processes notice within a second. The job retries a failed deletion. */
-async function forgetNow(deps: Pick<KnowledgeDeps, 'boss' | 'blobs' | 'log'>, gone: readonly Gone[]): Promise<void> {
+async function deleteContentNow(
+  deps: Pick<KnowledgeDeps, 'boss' | 'blobs' | 'log'>,
+  gone: readonly Gone[],
+): Promise<void> {
   for (const { id } of gone) stopIndexing(deps, id)
-  await forgetContent(deps, gone.map(contentKey)).catch(error =>
+  await deleteContent(deps, gone.map(contentKey)).catch(error =>
     deps.log.warn({ error: errorFields(error) }, 'content of a deleted source was not deleted; it will be retried'),
   )
 }
 
-export async function forgetContent({ blobs }: Pick<KnowledgeDeps, 'blobs'>, keys: readonly string[]): Promise<void> {
+export async function deleteContent({ blobs }: Pick<KnowledgeDeps, 'blobs'>, keys: readonly string[]): Promise<void> {
   for (const key of keys) await blobs.delete(key)
 }
 
@@ -251,9 +254,9 @@ export async function sweepKnowledge(deps: KnowledgeDeps): Promise<void> {
   const before = new Date(deps.clock.wall() - UNSTORED_KEPT_MS)
   const gone = await withJobs(deps, async tx => {
     const rows = await deleteUnstored(tx, before)
-    if (rows.length > 0) await forgetLater(deps, tx, rows)
+    if (rows.length > 0) await deleteContentLater(deps, tx, rows)
     return rows
   })
-  await forgetNow(deps, gone)
+  await deleteContentNow(deps, gone)
   if (deps.knowledge) await sweepTemp(deps.knowledge.temp, Date.now())
 }

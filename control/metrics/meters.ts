@@ -1,5 +1,5 @@
 /** Metrics of control. */
-import { type AskAnswer, Refusal } from '../../media/contract/messages.ts'
+import { Refusal, type RequestAnswer } from '../../media/contract/messages.ts'
 import type { Metrics } from '../../media/shared/metrics.ts'
 import type { Deps } from '../platform/deps.ts'
 import { problemCodes } from '../platform/http/problem.ts'
@@ -20,7 +20,7 @@ export function createControlMeters(metrics: Metrics) {
   const admissions = metrics.counter({
     name: 'parley_admissions_total',
     help: 'Inbound calls, by result of admission.',
-    labels: { verdict: ['admitted', ...Refusal.options] },
+    labels: { result: ['admitted', ...Refusal.options] },
   })
   return {
     calls: createCallMeters(metrics),
@@ -36,14 +36,14 @@ export function createControlMeters(metrics: Metrics) {
       help: 'Error responses, by code.',
       labels: { code: problemCodes },
     }),
-    admission(answer: AskAnswer<'call.admit'>): AskAnswer<'call.admit'> {
-      admissions.add({ verdict: answer.admitted ? 'admitted' : answer.refusal })
+    admission(answer: RequestAnswer<'call.admit'>): RequestAnswer<'call.admit'> {
+      admissions.add({ result: answer.admitted ? 'admitted' : answer.refusal })
       return answer
     },
     bridges: metrics.counter({
       name: 'parley_bridges_total',
       help: 'Requests for a second call leg, by result.',
-      labels: { verdict: ['granted', 'refused'] },
+      labels: { result: ['granted', 'refused'] },
     }),
   }
 }

@@ -2,7 +2,7 @@
 import type { Metrics } from '../../media/shared/metrics.ts'
 import { JOB_NAMES } from '../platform/jobs/job-names.ts'
 
-export const STREAMS = ['commands', 'events', 'asks'] as const
+export const STREAMS = ['commands', 'events', 'requests'] as const
 
 export type StateMeters = ReturnType<typeof createStateMeters>
 
@@ -30,7 +30,7 @@ export function createStateMeters(metrics: Metrics) {
       name: 'parley_ledger_drifted_balances',
       help: 'Balances that differ from the ledger. Investigate any value other than 0 at once.',
     }),
-    lookedAt: metrics.gauge({
+    readAt: metrics.gauge({
       name: 'parley_state_timestamp_seconds',
       help: 'Unix time at which these values were last read.',
     }),

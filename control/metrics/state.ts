@@ -18,7 +18,7 @@ export async function watchWork(deps: Deps, meters: StateMeters): Promise<void> 
   }
   for (const stream of STREAMS) meters.oldestEntry.set({ stream }, ages[stream].oldestMs / 1000)
   meters.dead.set(ages.dead)
-  meters.lookedAt.set(deps.clock.wall() / 1000)
+  meters.readAt.set(deps.clock.wall() / 1000)
 }
 
 export async function watchLedger(deps: Deps, meters: StateMeters): Promise<void> {

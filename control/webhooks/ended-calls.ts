@@ -4,7 +4,7 @@ import type { CallEndedHandler } from '../telephony/call-setup/ended.ts'
 import type { CallRow } from '../telephony/call-setup/sql.ts'
 import { emitWebhook } from './emit.ts'
 
-export const tellEnded: CallEndedHandler = async (deps, tx, { owner_id }) => ({
+export const sendEndedWebhooks: CallEndedHandler = async (deps, tx, { owner_id }) => ({
   async settled({ call, record, newLead, traceparent }) {
     const { event, body } = webhookOf(call, record)
     const source = { call_id: call.id, ...(call.campaign_id ? { campaign_id: call.campaign_id } : {}) }

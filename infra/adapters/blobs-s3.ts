@@ -83,7 +83,7 @@ export function createS3Blobs({ url, region, accessKey, secretKey }: S3Options):
   }
 
   const blobs: Blobs = {
-    async take(key, file, { contentType, signal }) {
+    async store(key, file, { contentType, signal }) {
       const { size } = await stat(file)
       const headers = { 'content-type': contentType, 'content-length': String(size) }
       const body = createReadStream(file)

@@ -28,7 +28,7 @@ const isMissing = (error: unknown) => /^(?:ENOENT|ENOTDIR)$/.test((error as Node
 export function createFolderBlobs(folder: string): Blobs {
   const place = (key: string) => join(folder, checkedKey(key))
   return {
-    async take(key, file) {
+    async store(key, file) {
       const target = place(key)
       await mkdir(dirname(target), { recursive: true, mode: 0o700 })
       try {

@@ -12,7 +12,7 @@ import type { Mail } from '../../control/deps.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { bareHost, isLoopback } from '../config/hosts.ts'
-import type { Mailbox, SmtpPlace } from '../config/mail.ts'
+import type { Mailbox, SmtpServer } from '../config/mail.ts'
 import { systemClock } from './clock.ts'
 
 /** Delays before the second and later attempts, in ms. Greylisting servers require five minutes (RFC 6647 §5). */
@@ -51,7 +51,7 @@ export interface SmtpMail extends Mail {
 }
 
 export interface SmtpOptions {
-  place: SmtpPlace
+  place: SmtpServer
   from: Mailbox
   log: Log
   clock?: Clock
@@ -119,7 +119,7 @@ export function createSmtpMail({ place, from, log, clock = systemClock, againMs 
 }
 
 /** Connects and logs in as for a message. Returns null on success, otherwise the failure. */
-export async function trySmtp(place: SmtpPlace, ms: number): Promise<SmtpFailure | null> {
+export async function trySmtp(place: SmtpServer, ms: number): Promise<SmtpFailure | null> {
   const limits = { connectionTimeout: ms, greetingTimeout: ms, socketTimeout: ms, dnsTimeout: ms }
   const transport = createTransport({ ...optionsFor(place), ...limits })
   try {
@@ -133,9 +133,9 @@ export async function trySmtp(place: SmtpPlace, ms: number): Promise<SmtpFailure
 }
 
 /** True when traffic to the server crosses a network and must be encrypted. */
-export const isRemote = ({ host }: SmtpPlace): boolean => !isLoopback(host)
+export const isRemote = ({ host }: SmtpServer): boolean => !isLoopback(host)
 
-export function optionsFor(place: SmtpPlace) {
+export function optionsFor(place: SmtpServer) {
   const { host, port, tls, login } = place
   const remote = isRemote(place)
   return {

@@ -12,7 +12,7 @@ import { createSealer } from '../../media/contract/seal.ts'
 import { createBlobs } from '../adapters/blobs.ts'
 import { createLog } from '../adapters/log.ts'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { HomeInUse, readConnections, takeHome } from '../embedded/home.ts'
+import { HomeInUse, lockHome, readConnections } from '../embedded/home.ts'
 import { startPostgres } from '../embedded/postgres.ts'
 
 const USAGE = `Usage:
@@ -66,7 +66,7 @@ async function restore(config: Config, folder: string): Promise<string> {
 /** The embedded Postgres is started for the restore, so Parley cannot be running. */
 async function openDatabase(config: Config): Promise<{ url: string; close(): Promise<void> }> {
   if (config.DATABASE_URL) return { url: config.DATABASE_URL, close: async () => {} }
-  const home = await takeHome(config.home)
+  const home = await lockHome(config.home)
   const { url, child } = await startPostgres({
     folder: join(config.home, 'postgres'),
     logFile: join(home.logs, 'postgres.log'),

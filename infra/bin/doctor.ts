@@ -5,16 +5,16 @@
 import { parseArgs } from 'node:util'
 import { spoolFolder } from '../adapters/blobs.ts'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { about, type Finding, failureOf, many, type Verdict } from '../doctor/finding.ts'
+import { about, type Finding, type FindingStatus, failureOf, many } from '../doctor/finding.ts'
 import { examineLiveKit } from '../doctor/livekit.ts'
 import { examineMail } from '../doctor/mail.ts'
 import { examinePostgres } from '../doctor/postgres.ts'
-import { examineProgram, type Place, placeOfConfig } from '../doctor/program.ts'
+import { examineProgram, placeOfConfig, type ServerPlace } from '../doctor/program.ts'
 import { examineRedis } from '../doctor/redis.ts'
-import { judgeSecrets, lookAtSecrets } from '../doctor/secrets.ts'
+import { examineRtp } from '../doctor/rtp.ts'
+import { judgeSecrets, readSecrets } from '../doctor/secrets.ts'
 import { examineSignalling } from '../doctor/signalling.ts'
-import { examineSound } from '../doctor/sound.ts'
-import { examineSpeech, judgeModels, lookAtModels } from '../doctor/speech.ts'
+import { examineSpeech, findModels, judgeModels } from '../doctor/speech.ts'
 import { examineBlobs, examineDisks } from '../doctor/storage.ts'
 import { examineControl, isOpen } from '../doctor/web.ts'
 import { readConnections } from '../embedded/home.ts'
@@ -33,7 +33,7 @@ type Check = { part: string; check(): Finding[] | Promise<Finding[]> }
 
 interface Here {
   config: Config
-  place: Place
+  place: ServerPlace
   env: NodeJS.ProcessEnv
 }
 
@@ -53,9 +53,9 @@ function checksOf({ config, place, env }: Here): Check[] {
   const some = (condition: boolean, ...checks: Check[]) => (condition ? checks : [])
   return [
     { part: 'Program', check: examineProgram },
-    { part: 'Secrets', check: () => judgeSecrets(lookAtSecrets(config, env)) },
+    { part: 'Secrets', check: () => judgeSecrets(readSecrets(config, env)) },
     ...some(stopped, { part: 'Parley', check: () => judgeStopped(config) }),
-    ...some(allInOne, { part: 'Models', check: () => judgeModels(lookAtModels(config)) }),
+    ...some(allInOne, { part: 'Models', check: () => judgeModels(findModels(config)) }),
     {
       part: 'Disk',
       check: () => examineDisks(foldersOf(config, place)),
@@ -78,7 +78,7 @@ function checksOf({ config, place, env }: Here): Check[] {
 const named = (folder: string | undefined) => (folder === undefined ? [] : [folder])
 
 /** Directories that an engine alone writes to have their own settings; its home may be small. */
-function foldersOf(config: Config, { allInOne, control, engine }: Place): string[] {
+function foldersOf(config: Config, { allInOne, control, engine }: ServerPlace): string[] {
   const { home, BLOB_DIR, BLOB_S3_URL } = config
   const keepsBlobs = BLOB_DIR === undefined && !BLOB_S3_URL
   const own = allInOne || control || keepsBlobs ? [home] : []
@@ -88,55 +88,55 @@ function foldersOf(config: Config, { allInOne, control, engine }: Place): string
 function judgeStopped(config: Config): Finding[] {
   const say = about('Parley')
   const missing = config.REDIS_URL || findRedis(config.cache) ? [] : ['redis-server']
-  const down = say.bad(
+  const down = say.error(
     `Not running in ${config.home}: Postgres, Redis, control and engine are stopped.`,
     'Start it with `npm start`.',
   )
   if (missing.length === 0) return [down]
-  return [down, say.bad('redis-server is not installed.', 'Run `npm start`, which downloads it, or set REDIS_URL.')]
+  return [down, say.error('redis-server is not installed.', 'Run `npm start`, which downloads it, or set REDIS_URL.')]
 }
 
 const NOT_TOLD = 'not configured here. Run the doctor in'
 
-async function atPostgres(config: Config, { allInOne, control }: Place): Promise<Finding[]> {
+async function atPostgres(config: Config, { allInOne, control }: ServerPlace): Promise<Finding[]> {
   const say = about('Postgres')
   if (config.DATABASE_URL) return examinePostgres(config.DATABASE_URL, allInOne ? config.home : null)
   return allInOne || control
-    ? [say.skip('Not running, because Parley is stopped.')]
-    : [say.skip(`It is ${NOT_TOLD} a control process.`)]
+    ? [say.skipped('Not running, because Parley is stopped.')]
+    : [say.skipped(`It is ${NOT_TOLD} a control process.`)]
 }
 
-async function atRedis(config: Config, { allInOne }: Place): Promise<Finding[]> {
+async function atRedis(config: Config, { allInOne }: ServerPlace): Promise<Finding[]> {
   const say = about('Redis')
   if (config.REDIS_URL) {
     const { REDIS_URL: url, REDIS_PREFIX: prefix, LIVEKIT_URL } = config
     return examineRedis({ url, prefix, secret: config.secret || null, wantsRooms: LIVEKIT_URL !== undefined })
   }
-  if (allInOne) return [say.skip('Not running, because Parley is stopped.')]
-  return [say.bad('REDIS_URL is not set.', 'Set it for control and all engines.')]
+  if (allInOne) return [say.skipped('Not running, because Parley is stopped.')]
+  return [say.error('REDIS_URL is not set.', 'Set it for control and all engines.')]
 }
 
-async function atSignalling(config: Config, { allInOne }: Place): Promise<Finding[]> {
+async function atSignalling(config: Config, { allInOne }: ServerPlace): Promise<Finding[]> {
   const { DRACHTIO_HOST: host, DRACHTIO_PORT: port, DRACHTIO_SECRET } = config
   if (host !== undefined) return examineSignalling({ host, port, secret: DRACHTIO_SECRET ?? 'cymru' })
   return [
-    about('SIP server').skip(allInOne ? 'Not running, because Parley is stopped.' : `It is ${NOT_TOLD} an engine.`),
+    about('SIP server').skipped(allInOne ? 'Not running, because Parley is stopped.' : `It is ${NOT_TOLD} an engine.`),
   ]
 }
 
 async function atLiveKit(config: Config): Promise<Finding[]> {
   const { LIVEKIT_URL: url, LIVEKIT_PUBLIC_URL: publicUrl, LIVEKIT_ROOM_PREFIX: prefix } = config
   if (url === undefined)
-    return [about('LiveKit').skip('Not configured. Browser sessions are unavailable; SIP calls work.')]
+    return [about('LiveKit').skipped('Not configured. Browser sessions are unavailable; SIP calls work.')]
   const keys = { apiKey: config.LIVEKIT_API_KEY ?? '', apiSecret: config.LIVEKIT_API_SECRET ?? '' }
   return examineLiveKit({ url, publicUrl, prefix, ...keys })
 }
 
-async function atSound(config: Config, { engine }: Place): Promise<Finding[]> {
-  if (!engine) return [about('RTP').skip(`Its ports are ${NOT_TOLD} an engine.`)]
+async function atSound(config: Config, { engine }: ServerPlace): Promise<Finding[]> {
+  if (!engine) return [about('RTP').skipped(`Its ports are ${NOT_TOLD} an engine.`)]
   const { RTP_PORT_MIN: min, RTP_PORT_MAX: max, ENGINE_CAPACITY: capacity } = config
   const host = config.RTP_HOST ?? config.SIP_HOST
-  return examineSound({ host, publicHost: config.RTP_PUBLIC_HOST ?? null, min, max, capacity, isOpen: isOpen(config) })
+  return examineRtp({ host, publicHost: config.RTP_PUBLIC_HOST ?? null, min, max, capacity, isOpen: isOpen(config) })
 }
 
 /** Reports a failed check as a finding, so that the others still run. */
@@ -144,20 +144,22 @@ async function run({ part, check }: Check): Promise<Finding[]> {
   try {
     return await check()
   } catch (error) {
-    return [about(part).bad(`The check failed: ${failureOf(error)}.`, 'This is a bug in the doctor. Please report it.')]
+    return [
+      about(part).error(`The check failed: ${failureOf(error)}.`, 'This is a bug in the doctor. Please report it.'),
+    ]
   }
 }
 
-const MARKS: Record<Verdict, string> = { ok: 'ok   ', warn: 'warn ', bad: 'ERROR', skip: 'skip ' }
+const MARKS: Record<FindingStatus, string> = { ok: 'ok   ', warning: 'warn ', error: 'ERROR', skipped: 'skip ' }
 
 function render(name: string, findings: readonly Finding[]): string {
   const width = Math.max(...findings.map(({ part }) => part.length))
-  const lines = findings.flatMap(({ part, verdict, text, todo }) => [
-    `  ${MARKS[verdict]}  ${part.padEnd(width)}  ${text}`,
+  const lines = findings.flatMap(({ part, status, text, todo }) => [
+    `  ${MARKS[status]}  ${part.padEnd(width)}  ${text}`,
     ...(todo === null ? [] : [`  ${' '.repeat(5)}  ${' '.repeat(width)}  → ${todo}`]),
   ])
-  const count = (verdict: Verdict) => findings.filter(finding => finding.verdict === verdict).length
-  const [bad, warn] = [count('bad'), count('warn')]
+  const count = (status: FindingStatus) => findings.filter(finding => finding.status === status).length
+  const [bad, warn] = [count('error'), count('warning')]
   const sum = bad + warn === 0 ? 'No problems found.' : `${many(bad, 'error')}, ${many(warn, 'warning')}.`
   return `Checking ${name}\n\n${lines.join('\n')}\n\n${sum}`
 }
@@ -180,7 +182,7 @@ async function main(argv: string[], env: NodeJS.ProcessEnv): Promise<number> {
   }
   const { name, findings } = await examine(env)
   console.log(json ? JSON.stringify({ place: name, findings }, null, 2) : render(name, findings))
-  return findings.some(({ verdict }) => verdict === 'bad') ? 1 : 0
+  return findings.some(({ status }) => status === 'error') ? 1 : 0
 }
 
 async function examine(env: NodeJS.ProcessEnv): Promise<{ name: string; findings: Finding[] }> {
@@ -193,7 +195,7 @@ async function examine(env: NodeJS.ProcessEnv): Promise<{ name: string; findings
     const lines = error.message.split('\n')
     const wrong = lines.length > 1 ? lines.slice(1) : lines
     const todo = 'Correct this setting; Parley does not start without it. docs/operating.md lists all settings.'
-    return { name: 'the settings', findings: wrong.map(line => say.bad(line.trim(), todo)) }
+    return { name: 'the settings', findings: wrong.map(line => say.error(line.trim(), todo)) }
   }
 }
 

@@ -6,7 +6,7 @@
 import { join } from 'node:path'
 import { loadOpus } from '../../media/audio/opus.ts'
 import { createEngineBus } from '../../media/bus/engine-bus.ts'
-import { type CallManager, openCallManager, SHED } from '../../media/call/call-manager.ts'
+import { type CallManager, openCallManager, REJECTED_REASONS } from '../../media/call/call-manager.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createSpeechClient } from '../../media/models/speech/client.ts'
 import type { InboundOffer } from '../../media/ports/inbound.ts'
@@ -23,12 +23,12 @@ import { needsOwner, openEdge } from '../../sip/trunk/edge.ts'
 import { writeAllowedSources } from '../adapters/allowed-sources.ts'
 import { createBlobs, spoolFolder } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
-import { createEdgeLog } from '../adapters/edge-log.ts'
 import { openEventOutbox } from '../adapters/event-outbox.ts'
 import { createLog } from '../adapters/log.ts'
 import { openMetrics } from '../adapters/metrics.ts'
 import { keepOpenCalls } from '../adapters/open-calls.ts'
 import { goFirst } from '../adapters/priority.ts'
+import { createReplayLog } from '../adapters/replay-log.ts'
 import { createSafeFetch } from '../adapters/safe-fetch.ts'
 import { openTracing } from '../adapters/tracing.ts'
 import { readConfig } from '../config/config.ts'
@@ -94,7 +94,7 @@ await runUntilStopped('engine', async hurry => {
     clock,
     log,
     listening: false,
-    onState: () => callManager?.look(),
+    onState: () => callManager?.reconcile(),
     onOffer: (offer: InboundOffer) => (callManager ? callManager.offer(offer) : offer.reject('not_ready')),
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
@@ -129,7 +129,7 @@ await runUntilStopped('engine', async hurry => {
   const shed = counted.metrics.counter({
     name: 'parley_inbound_shed_total',
     help: 'Inbound calls shed for lack of resources, by reason.',
-    labels: { why: SHED },
+    labels: { reason: REJECTED_REASONS },
   })
   const gauge = (name: string, help: string, read: () => number) => counted.metrics.gaugeFrom({ name, help }, read)
   gauge('parley_calls', 'Calls in progress on this engine.', () => callManager?.calls() ?? 0)
@@ -150,16 +150,16 @@ await runUntilStopped('engine', async hurry => {
     ...createProviders({ config, offline: speech, clock, log }),
     fetch,
     recorder,
-    ...(config.EDGE_LOG_DIR ? { edgeLog: createEdgeLog(config.EDGE_LOG_DIR, log) } : {}),
+    ...(config.EDGE_LOG_DIR ? { replayLog: createReplayLog(config.EDGE_LOG_DIR, log) } : {}),
     capacity: config.ENGINE_CAPACITY,
-    hears: () => speech.hears(),
+    sttReady: () => speech.sttReady(),
     ready: () => edge.isUp(),
     signalling: () => edge.server(),
     onAccepting: open => edge.listen(open),
-    onShed: why => shed.add({ why }),
+    onRejected: reason => shed.add({ reason }),
   })
   return {
-    ready: { engine, hears: speech.hears(), metrics: counted.port },
+    ready: { engine, sttReady: speech.sttReady(), metrics: counted.port },
     drainMs,
     async stop() {
       if (drainMs > 0) await callManager?.drain(drainMs, hurry)

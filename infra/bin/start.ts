@@ -16,7 +16,7 @@ import { type DemoFile, openDemoAccount } from '../demo/account.ts'
 import { runDemoCall } from '../demo/call.ts'
 import { type DemoWorld, startWorld } from '../demo/world.ts'
 import { startChild } from '../embedded/child.ts'
-import { type Home, HomeInUse, takeHome } from '../embedded/home.ts'
+import { type Home, HomeInUse, lockHome } from '../embedded/home.ts'
 import { onFreePort } from '../embedded/ports.ts'
 import { startPostgres } from '../embedded/postgres.ts'
 import { startProcess, startSipServer, startSpeech } from '../embedded/programs.ts'
@@ -93,7 +93,7 @@ try {
 async function main(): Promise<boolean> {
   const config = readConfig()
   drainSeconds = config.ENGINE_DRAIN_SECONDS
-  const home = await takeHome(config.home)
+  const home = await lockHome(config.home)
   running.push({ name: 'home', stop: async () => home.release() })
   await prepare(config)
   // Files created from here on contain parts of calls, so only their owner may read them.
@@ -103,7 +103,7 @@ async function main(): Promise<boolean> {
   started(stack.parts.join(', '))
   fetchRussianStt(config)
   console.log(
-    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.hears ? '' : '; speech-to-text is unavailable (see above)'}`,
+    `· REST on ${stack.baseUrl}/v1/public, SIP on ${stack.sip.host}:${stack.sip.port}${stack.sttReady ? '' : '; speech-to-text is unavailable (see above)'}`,
   )
   const demo = !options['no-demo'] && mayReach(config.TRUNK_PRIVATE_HOSTS, '127.0.0.1')
   if (!demo && !options['no-demo'])
@@ -150,7 +150,7 @@ interface Stack {
   parts: string[]
   baseUrl: string
   sip: { host: string; port: number }
-  hears: boolean
+  sttReady: boolean
   /** True when browser sessions work too. */
   rooms: boolean
   demo: DemoFile
@@ -196,7 +196,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   const mail = showMail(mailFolder(config.home), text => tell(`New mail:\n\n${text}`))
   running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
-  const hears = await startSpeechRecognition(config, env, { logFile: logFile('speech'), watch, keep })
+  const sttReady = await startSpeechRecognition(config, env, { logFile: logFile('speech'), watch, keep })
   const world = await onFreePort(8090, startWorld)
   running.push({ name: 'demo world', stop: () => world.close() })
   const phone = await startPhone(config, logFile('phone'), watch)
@@ -245,7 +245,7 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     ),
   )
   world.setSecret(demo.webhook_secret)
-  return { parts, baseUrl, sip, hears, rooms: roomsOpen, demo, world }
+  return { parts, baseUrl, sip, sttReady, rooms: roomsOpen, demo, world }
 }
 
 function hostPort(host: string, port: number | string): string {
@@ -334,7 +334,7 @@ async function startSpeechRecognition(
   }))
   keep('speech', speech.child)
   env['SPEECH_PORT'] = String(speech.port)
-  return speech.hears
+  return speech.sttReady
 }
 
 function startPhone(config: Config, logFile: string, watch: Watch) {

@@ -117,7 +117,7 @@ const Environment = z.object({
    */
   ENGINE_DRAIN_SECONDS: z.coerce.number().int().min(0).max(86_400).default(0),
   /**
-   * Seconds that a stopping control process reports "leaving" at /readyz and keeps serving, until the load balancer has
+   * Seconds that a stopping control process reports "draining" at /readyz and keeps serving, until the load balancer has
    * noticed.
    */
   CONTROL_DRAIN_SECONDS: z.coerce.number().int().min(0).max(300).default(0),

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 
 /** A mail server and our login there. */
-export interface SmtpPlace {
+export interface SmtpServer {
   host: string
   port: number
   /** TLS from the first byte (RFC 8314 §3.3); STARTTLS otherwise. */
@@ -13,7 +13,7 @@ export interface SmtpPlace {
 /**
  * Parses `smtp://user:password@host:587` or `smtps://…:465`, user and password percent-encoded. Null when malformed.
  */
-export function readSmtpUrl(text: string): SmtpPlace | null {
+export function readSmtpUrl(text: string): SmtpServer | null {
   try {
     const { protocol, hostname, port, username, password, pathname, search, hash } = new URL(text)
     const tls = protocol === 'smtps:'

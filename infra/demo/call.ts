@@ -38,7 +38,7 @@ export async function runDemoCall(demo: DemoFile, world: DemoWorld): Promise<boo
   return (
     detail.status === 'completed' &&
     dialogue.length >= 6 &&
-    detail.tool_calls.some(tool => tool.verdict === 'ok' && tool.filler.length > 0) &&
+    detail.tool_calls.some(tool => tool.status === 'ok' && tool.filler.length > 0) &&
     dialogue.some(turn => turn.interrupted) &&
     detail.goal_reached === true &&
     delivery?.signatureOk === true
@@ -55,7 +55,7 @@ interface CallDetail {
   summary: string | null
   extracted: Record<string, unknown> | null
   transcript: Turn[]
-  tool_calls: { name: string; ms: number; verdict: string; filler: string[] }[]
+  tool_calls: { name: string; ms: number; status: string; filler: string[] }[]
   latency: { p50_ms: number | null; p95_ms: number | null; turns: TurnLatency[] }
 }
 
@@ -109,7 +109,7 @@ function createShow(): (event: CallEvent) => void {
       case 'filler.spoken':
         return line('', dim('filler spoken while the tool runs'))
       case 'tool.finished':
-        return line('tool', `${event.tool.name}: ${event.tool.verdict} after ${event.tool.ms} ms`)
+        return line('tool', `${event.tool.name}: ${event.tool.status} after ${event.tool.ms} ms`)
       default:
     }
   }

@@ -1,11 +1,11 @@
 /** Findings of the doctor: one line each, with a fix when one is needed. */
 
-export type Verdict = 'ok' | 'warn' | 'bad' | 'skip'
+export type FindingStatus = 'ok' | 'warning' | 'error' | 'skipped'
 
 export interface Finding {
   /** The checked component, in one or two words. */
   part: string
-  verdict: Verdict
+  status: FindingStatus
   text: string
   /** The fix; null when none is needed. */
   todo: string | null
@@ -14,17 +14,17 @@ export interface Finding {
 /** Makes findings about one component. */
 export function about(part: string) {
   return {
-    ok: (text: string): Finding => ({ part, verdict: 'ok', text, todo: null }),
+    ok: (text: string): Finding => ({ part, status: 'ok', text, todo: null }),
     /** Works now, but may not for long, or not for everybody. */
-    warn: (text: string, todo: string): Finding => ({ part, verdict: 'warn', text, todo }),
-    bad: (text: string, todo: string): Finding => ({ part, verdict: 'bad', text, todo }),
+    warning: (text: string, todo: string): Finding => ({ part, status: 'warning', text, todo }),
+    error: (text: string, todo: string): Finding => ({ part, status: 'error', text, todo }),
     /** Not checked; the text says why. */
-    skip: (text: string): Finding => ({ part, verdict: 'skip', text, todo: null }),
+    skipped: (text: string): Finding => ({ part, status: 'skipped', text, todo: null }),
   }
 }
 
 /** Host and port of a URL, without its other parts, which may contain a password. */
-export function placeOf(url: string, port: number): string {
+export function hostPortOf(url: string, port: number): string {
   const { hostname, port: given } = new URL(url)
   return `${hostname}:${given || port}`
 }
@@ -76,7 +76,7 @@ export function judgeClock(part: string, whose: string, skewMs: number, uncertai
   if (off < 1000) return []
   const text = `${whose} is ${time(off)} ${skewMs > 0 ? 'ahead of' : 'behind'} this machine’s clock.`
   const todo = 'Synchronize both clocks with NTP (chrony, systemd-timesyncd).'
-  return [off < 10_000 ? about(part).warn(text, todo) : about(part).bad(text, todo)]
+  return [off < 10_000 ? about(part).warning(text, todo) : about(part).error(text, todo)]
 }
 
 /** Timeout of every network request, in ms. */

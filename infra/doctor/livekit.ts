@@ -1,6 +1,6 @@
 /** Findings about LiveKit: whether it answers and accepts our key. */
 import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
-import { about, type Finding, failureOf, inTime, many, placeOf } from './finding.ts'
+import { about, type Finding, failureOf, hostPortOf, inTime, many } from './finding.ts'
 
 const say = about('LiveKit')
 
@@ -20,7 +20,7 @@ export async function examineLiveKit(options: LiveKitOptions): Promise<Finding[]
     ask(options),
     publicUrl === undefined || publicUrl === url ? null : reach(publicUrl),
   ])
-  return judgeLiveKit({ place: placeOf(url, url.startsWith('wss') ? 443 : 80), answer, publicUrl, outside })
+  return judgeLiveKit({ place: hostPortOf(url, url.startsWith('wss') ? 443 : 80), answer, publicUrl, outside })
 }
 
 /** `outside`: why the client address is unreachable from here; null when it is reachable, or the same. */
@@ -34,21 +34,21 @@ export function judgeLiveKit(found: {
   const findings: Finding[] = []
   if ('failure' in answer) {
     const todo = 'Start LiveKit, or correct LIVEKIT_URL. Without it SIP calls work, browser sessions do not.'
-    findings.push(say.bad(`${place}: ${answer.failure}.`, todo))
+    findings.push(say.error(`${place}: ${answer.failure}.`, todo))
   } else if ('status' in answer) {
     const refused = answer.status === 401 || answer.status === 403
     const todo = refused
       ? 'Set LIVEKIT_API_KEY and LIVEKIT_API_SECRET to the values in LiveKit’s configuration, and synchronize both clocks with NTP.'
       : 'Check LIVEKIT_URL, another service may answer there, and LiveKit’s log.'
     findings.push(
-      say.bad(`${place} ${refused ? 'rejects our API key' : `answered with status ${answer.status}`}.`, todo),
+      say.error(`${place} ${refused ? 'rejects our API key' : `answered with status ${answer.status}`}.`, todo),
     )
   } else findings.push(say.ok(`${place} answers and accepts our API key; ${many(answer.rooms, 'open room')}.`))
   if (outside !== null && publicUrl !== undefined) {
     const todo =
       'Check that LIVEKIT_PUBLIC_URL leads to LiveKit with a valid certificate. Some networks cannot reach their own public address.'
     findings.push(
-      say.warn(`The client address ${placeOf(publicUrl, 443)} is not reachable from here: ${outside}.`, todo),
+      say.warning(`The client address ${hostPortOf(publicUrl, 443)} is not reachable from here: ${outside}.`, todo),
     )
   }
   return findings

@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { mailFolder } from '../adapters/mail.ts'
 import { isRemote, type SmtpFailure, trySmtp } from '../adapters/mail-smtp.ts'
 import type { Config } from '../config/config.ts'
-import type { SmtpPlace } from '../config/mail.ts'
+import type { SmtpServer } from '../config/mail.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime, many } from './finding.ts'
 import { isOpen } from './web.ts'
 
@@ -20,11 +20,11 @@ export async function examineMail(config: Config): Promise<Finding[]> {
 const LATE: SmtpFailure = { fault: 'away', code: 'ETIMEDOUT', responseCode: null }
 
 /** Milliseconds: name, connection, greeting and login may each take nearly the full timeout. */
-const ask = (place: SmtpPlace): Promise<SmtpFailure | null> =>
+const ask = (place: SmtpServer): Promise<SmtpFailure | null> =>
   inTime(trySmtp(place, ANSWER_MS), 2 * ANSWER_MS).catch(() => LATE)
 
 /** `failure`: why mail cannot be sent; null when it can. */
-export function judgeSmtp(place: SmtpPlace, failure: SmtpFailure | null): Finding {
+export function judgeSmtp(place: SmtpServer, failure: SmtpFailure | null): Finding {
   const { host, port, tls, login } = place
   const name = `${host}:${port}`
   if (failure === null) {
@@ -35,30 +35,30 @@ export function judgeSmtp(place: SmtpPlace, failure: SmtpFailure | null): Findin
     case 'away': {
       const todo =
         'Check the host and port in SMTP_URL, and that a firewall allows outgoing mail: many block its ports.'
-      return say.bad(`${name}: ${failureOf(failure)}.`, todo)
+      return say.error(`${name}: ${failureOf(failure)}.`, todo)
     }
     case 'no_tls': {
       const wanted = tls ? 'does not speak TLS from the first byte' : 'offers no STARTTLS'
       const todo = tls
         ? 'Use smtp:// if the server offers STARTTLS, which is usual on port 587.'
         : 'Use its submission port (587), or smtps:// and 465. Mail is never sent unencrypted.'
-      return say.bad(`${name} ${wanted}.`, todo)
+      return say.error(`${name} ${wanted}.`, todo)
     }
     case 'certificate': {
       const todo = 'Use the certificate’s host name in SMTP_URL. For a private CA, set NODE_EXTRA_CA_CERTS.'
-      return say.bad(`${name}: its certificate is not trusted.`, todo)
+      return say.error(`${name}: its certificate is not trusted.`, todo)
     }
     case 'login': {
       const todo =
         'Check the user and password in SMTP_URL. Percent-encode @ : / %. Many providers require an app password.'
-      return say.bad(
+      return say.error(
         `${name} rejects the user or password${failure.responseCode ? ` (${failure.responseCode})` : ''}.`,
         todo,
       )
     }
     case 'refused': {
       const todo = 'See its log. It may require a login, or reject our address.'
-      return say.bad(`${name} answered with ${failure.responseCode ?? failure.code}.`, todo)
+      return say.error(`${name} answered with ${failure.responseCode ?? failure.code}.`, todo)
     }
   }
 }
@@ -69,5 +69,5 @@ export function judgeFolder(found: { folder: string; waiting: number; open: bool
   if (!open || !signUp) return say.ok(text)
   const todo =
     'Set SMTP_URL and MAIL_FROM, or let only the operator create accounts (SIGN_UP=off). Until then users cannot reset their passwords.'
-  return say.warn(text, todo)
+  return say.warning(text, todo)
 }

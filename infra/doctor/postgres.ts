@@ -15,7 +15,18 @@ import {
   type TrunkState,
   type WebhookState,
 } from '../../control/platform/db/state-sql.ts'
-import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, many, placeOf, time } from './finding.ts'
+import {
+  ANSWER_MS,
+  about,
+  bytes,
+  type Finding,
+  failureOf,
+  hostPortOf,
+  inTime,
+  judgeClock,
+  many,
+  time,
+} from './finding.ts'
 
 const PART = 'Postgres'
 const say = about(PART)
@@ -50,7 +61,7 @@ export interface WorkFound {
 }
 
 export async function examinePostgres(url: string, embeddedIn: string | null): Promise<Finding[]> {
-  const place = placeOf(url, 5432)
+  const place = hostPortOf(url, 5432)
   const sql = connect({ url, max: 1 })
   try {
     const found = await inTime(look(sql, place, embeddedIn), SUMS_MS + 3 * ANSWER_MS)
@@ -81,7 +92,7 @@ function unreachable(place: string, error: unknown): Finding {
                   failureOf(error),
                   'Start Postgres, or correct the host and port in DATABASE_URL. Parley cannot work without it.',
                 ]
-  return say.bad(`${place}: ${why}.`, todo)
+  return say.error(`${place}: ${why}.`, todo)
 }
 
 async function look(sql: Sql, place: string, embeddedIn: string | null): Promise<PostgresFound> {
@@ -133,17 +144,17 @@ export function judgePostgres(found: PostgresFound): Finding[] {
   const { place, tookMs, server, contradictions, freeBytes } = found
   const findings = [...judgeServer(server), ...judgeTables(found)]
   findings.push(...judgeClock(PART, 'Its clock', found.skewMs, tookMs))
-  if (contradictions === null) findings.push(say.skip(`The ledger check timed out after ${time(SUMS_MS)}.`))
+  if (contradictions === null) findings.push(say.skipped(`The ledger check timed out after ${time(SUMS_MS)}.`))
   else if (contradictions.length > 0) {
     const todo = 'Stop control, make a backup now, and find out who changed the tables by hand.'
-    findings.push(say.bad(`The ledger is inconsistent: ${contradictions.join('; ')}.`, todo))
+    findings.push(say.error(`The ledger is inconsistent: ${contradictions.join('; ')}.`, todo))
   }
   if (freeBytes !== null && freeBytes < 5e9) {
     const text = `${bytes(freeBytes)} left on its disk.`
     const todo = 'Free disk space: without it Parley stops accepting calls.'
-    findings.push(freeBytes < 5e8 ? say.bad(text, todo) : say.warn(text, todo))
+    findings.push(freeBytes < 5e8 ? say.error(text, todo) : say.warning(text, todo))
   }
-  if (findings.some(({ verdict }) => verdict === 'bad')) return findings
+  if (findings.some(({ status }) => status === 'error')) return findings
   const tables = `${many(found.known.length, 'migration')} applied, ledger and balances agree`
   const size = `${server.version}, ${bytes(server.bytes)}`
   const summed = contradictions === null ? '' : `; ${tables}`
@@ -153,14 +164,14 @@ export function judgePostgres(found: PostgresFound): Finding[] {
 function judgeServer({ version, version_number, standby, connections, max_connections }: ServerState): Finding[] {
   const findings: Finding[] = []
   if (version_number < OLDEST)
-    findings.push(say.bad(`${version} is too old; 13 is the oldest supported version.`, 'Upgrade Postgres.'))
+    findings.push(say.error(`${version} is too old; 13 is the oldest supported version.`, 'Upgrade Postgres.'))
   else if (version_number < TRIED) {
-    findings.push(say.warn(`${version} is untested; Parley is tested with 18.`, 'Upgrade Postgres when you can.'))
+    findings.push(say.warning(`${version} is untested; Parley is tested with 18.`, 'Upgrade Postgres when you can.'))
   }
-  if (standby) findings.push(say.bad('This server is a read-only standby.', 'Use the primary in DATABASE_URL.'))
+  if (standby) findings.push(say.error('This server is a read-only standby.', 'Use the primary in DATABASE_URL.'))
   if (connections > 0.9 * max_connections) {
     const todo = 'Raise max_connections, or find their users in pg_stat_activity.'
-    findings.push(say.warn(`${connections} of ${max_connections} connections are in use.`, todo))
+    findings.push(say.warning(`${connections} of ${max_connections} connections are in use.`, todo))
   }
   return findings
 }
@@ -169,22 +180,22 @@ function judgeTables(found: PostgresFound): Finding[] {
   const { migrated, known } = found
   if (migrated === null) {
     return [
-      say.bad('The database has no Parley tables.', 'Start control, which creates them, or correct DATABASE_URL.'),
+      say.error('The database has no Parley tables.', 'Start control, which creates them, or correct DATABASE_URL.'),
     ]
   }
   const changed = migrated.filter((row, index) => known[index] && known[index].hash !== row.hash)
   if (changed.length > 0) {
     const todo = 'Restore the released files in control/platform/db/migrations. Control does not start until then.'
-    return [say.bad(`Migration ${changed[0]!.name} was changed after it was applied.`, todo)]
+    return [say.error(`Migration ${changed[0]!.name} was changed after it was applied.`, todo)]
   }
   const pending = pendingOf(found)
   if (pending.length > 0) {
     const text = `${many(pending.length, 'migration')} of this version not applied, starting with ${pending[0]!.name}.`
-    return [say.bad(text, 'Make a backup, then start control of this version, which applies them.')]
+    return [say.error(text, 'Make a backup, then start control of this version, which applies them.')]
   }
   if (migrated.length <= known.length) return []
   const text = `The tables belong to a newer version (${migrated.at(-1)!.name}).`
-  return [say.warn(text, 'Upgrade all processes to that version.')]
+  return [say.warning(text, 'Upgrade all processes to that version.')]
 }
 
 const LATE_S = 60
@@ -197,7 +208,7 @@ export function judgeWork({ queues, webhooks, trunks }: WorkFound): Finding[] {
     const text = `${many(waiting, 'job')} pending in ${name}, the oldest for ${time(oldest_s * 1000)}.`
     const todo =
       'Check that control is running. If it is, check its log for failures, or start another control process.'
-    return oldest_s > VERY_LATE_S ? jobs.bad(text, todo) : jobs.warn(text, todo)
+    return oldest_s > VERY_LATE_S ? jobs.error(text, todo) : jobs.warning(text, todo)
   })
   if (late.length === 0) {
     const waiting = queues.reduce((sum, queue) => sum + queue.waiting, 0)
@@ -212,7 +223,7 @@ function judgeWebhooks({ failed, delivered, disabled }: WebhookState): Finding {
   const off = disabled === 0 ? '' : `; ${many(disabled, 'endpoint')} disabled after repeated failures`
   if (disabled === 0 && failed <= delivered / 10) return hooks.ok(`${told}.`)
   const todo = 'Owners see the reason at GET /webhooks/{id}/deliveries and can replay deliveries.'
-  return hooks.warn(`${told}${off}.`, todo)
+  return hooks.warning(`${told}${off}.`, todo)
 }
 
 function judgeTrunks({ trunks, failed }: TrunkState): Finding {
@@ -220,5 +231,5 @@ function judgeTrunks({ trunks, failed }: TrunkState): Finding {
   if (trunks === 0) return line.ok('No trunks yet.')
   if (failed === 0) return line.ok(`${many(trunks, 'trunk')}, no registration failures.`)
   const todo = 'Run POST /v1/public/trunks/{id}/check, or the check in the dashboard, to see the reason.'
-  return line.warn(`${failed} of ${many(trunks, 'trunk')} failed to register.`, todo)
+  return line.warning(`${failed} of ${many(trunks, 'trunk')} failed to register.`, todo)
 }

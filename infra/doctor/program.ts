@@ -6,7 +6,7 @@ import { about, type Finding } from './finding.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-export interface Place {
+export interface ServerPlace {
   /** Description for the first line of the report. */
   name: string
   /** True when `npm start` runs all components here. */
@@ -24,7 +24,7 @@ export function placeOfConfig(
   config: Config,
   running: boolean,
   given: Pick<Config, 'DATABASE_URL' | 'DRACHTIO_HOST'>,
-): Place {
+): ServerPlace {
   const control = given.DATABASE_URL !== undefined
   const engine = given.DRACHTIO_HOST !== undefined
   const allInOne = running || (!control && !engine)
@@ -52,9 +52,9 @@ export function examineProgram(): Finding[] {
   const wanted = Number(/\d+/.exec(devDependencies['node'] ?? '')?.[0] ?? 0)
   const have = Number(process.versions.node.split('.')[0])
   if (!existsSync(join(root, 'node_modules'))) {
-    return [say.bad('Packages are not installed.', 'Run `npm start`, which installs them.')]
+    return [say.error('Packages are not installed.', 'Run `npm start`, which installs them.')]
   }
   if (have < wanted)
-    return [say.bad(`Node ${have} is too old; Parley needs ${wanted}.`, 'Start the doctor with `npm run doctor`.')]
+    return [say.error(`Node ${have} is too old; Parley needs ${wanted}.`, 'Start the doctor with `npm run doctor`.')]
   return [say.ok(`Parley ${version} on Node ${process.versions.node}.`)]
 }

@@ -7,7 +7,18 @@ import type { Heartbeat } from '../../media/contract/messages.ts'
 import { createSealer } from '../../media/contract/seal.ts'
 import { createLog } from '../adapters/log.ts'
 import { judgeEngines } from './engines.ts'
-import { ANSWER_MS, about, bytes, type Finding, failureOf, inTime, judgeClock, many, placeOf, time } from './finding.ts'
+import {
+  ANSWER_MS,
+  about,
+  bytes,
+  type Finding,
+  failureOf,
+  hostPortOf,
+  inTime,
+  judgeClock,
+  many,
+  time,
+} from './finding.ts'
 
 const PART = 'Redis'
 const say = about(PART)
@@ -40,7 +51,7 @@ export interface RedisOptions {
 }
 
 export async function examineRedis(options: RedisOptions): Promise<Finding[]> {
-  const place = placeOf(options.url, 6379)
+  const place = hostPortOf(options.url, 6379)
   const redis = new Redis(options.url, {
     lazyConnect: true,
     connectTimeout: ANSWER_MS,
@@ -63,15 +74,15 @@ export async function examineRedis(options: RedisOptions): Promise<Finding[]> {
 function unreachable(place: string, error: unknown): Finding {
   const message = String((error as Error).message)
   if (/WRONGPASS|NOAUTH|invalid password/i.test(message)) {
-    return say.bad(`${place}: wrong user or password.`, 'Check the user and password in REDIS_URL.')
+    return say.error(`${place}: wrong user or password.`, 'Check the user and password in REDIS_URL.')
   }
   if (/NOPERM/.test(message)) {
-    return say.bad(`${place}: its user lacks permissions.`, 'Allow it all commands on our keys, and INFO.')
+    return say.error(`${place}: its user lacks permissions.`, 'Allow it all commands on our keys, and INFO.')
   }
-  if (/LOADING/.test(message)) return say.warn(`${place}: loading its data.`, 'Wait until it has started.')
+  if (/LOADING/.test(message)) return say.warning(`${place}: loading its data.`, 'Wait until it has started.')
   const todo =
     'Start Redis, or correct the host and port in REDIS_URL. Control and engines cannot communicate without it.'
-  return say.bad(`${place}: ${failureOf(error)}.`, todo)
+  return say.error(`${place}: ${failureOf(error)}.`, todo)
 }
 
 async function look(redis: Redis, place: string): Promise<RedisFound> {
@@ -112,12 +123,12 @@ export function judgeRedis({ place, tookMs, skewMs, info }: RedisFound): Finding
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const findings = [...judgeMemory(info), ...judgePersistence(info), ...judgeClock(PART, 'Its clock', skewMs, tookMs)]
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
-    findings.push(say.bad(`${version} is too old; 6.2 is the oldest supported version.`, 'Upgrade Redis.'))
+    findings.push(say.error(`${version} is too old; 6.2 is the oldest supported version.`, 'Upgrade Redis.'))
   }
   if (info.get('role') !== undefined && info.get('role') !== 'master') {
-    findings.push(say.bad('This server is a read-only replica.', 'Use the master in REDIS_URL.'))
+    findings.push(say.error('This server is a read-only replica.', 'Use the master in REDIS_URL.'))
   }
-  if (findings.some(({ verdict }) => verdict === 'bad')) return findings
+  if (findings.some(({ status }) => status === 'error')) return findings
   const used = bytes(Number(info.get('used_memory') ?? 0))
   return [say.ok(`${place} answers in ${time(tookMs)}: ${version}, ${used} used.`), ...findings]
 }
@@ -130,11 +141,11 @@ function judgeMemory(info: RedisFound['info']): Finding[] {
   if (policy !== 'noeviction') {
     const text = `maxmemory-policy is ${policy}: with full memory it evicts commands, events and locks.`
     const todo = 'Set maxmemory-policy noeviction.'
-    findings.push(limit > 0 ? say.bad(text, todo) : say.warn(text, todo))
+    findings.push(limit > 0 ? say.error(text, todo) : say.warning(text, todo))
   }
   if (limit > 0 && used > 0.8 * limit) {
     const text = `${bytes(used)} of ${bytes(limit)} memory in use.`
-    findings.push(say.warn(text, 'Raise maxmemory: with full memory, calls cannot be placed or answered.'))
+    findings.push(say.warning(text, 'Raise maxmemory: with full memory, calls cannot be placed or answered.'))
   }
   return findings
 }
@@ -147,11 +158,11 @@ function judgePersistence(info: RedisFound['info']): Finding[] {
   ]
   if (failing.length > 0) {
     const text = `It cannot write ${failing.join(' and ')} and will reject writes.`
-    return [say.bad(text, 'Check its disk and its log.')]
+    return [say.error(text, 'Check its disk and its log.')]
   }
   if (appends) return []
   const text = 'It does not persist each write: events from engines are lost if it crashes.'
-  return [say.warn(text, 'Set appendonly yes.')]
+  return [say.warning(text, 'Set appendonly yes.')]
 }
 
 const EVENTS_LATE_MS = 30_000
@@ -163,12 +174,12 @@ export function judgeBus({ ages, trunks }: Omit<BusFound, 'engines' | 'nowMs'>):
   const late = ({ oldestMs }: StreamAge, mostMs: number, what: string, todo: string) => {
     if (oldestMs <= mostMs) return
     const text = `${what} ${time(oldestMs)}.`
-    findings.push(oldestMs > 10 * mostMs ? bus.bad(text, todo) : bus.warn(text, todo))
+    findings.push(oldestMs > 10 * mostMs ? bus.error(text, todo) : bus.warning(text, todo))
   }
-  const { events, commands, asks, dead } = ages
+  const { events, commands, requests, dead } = ages
   const control = 'Check that control is running, and its log.'
   late(events, EVENTS_LATE_MS, 'The oldest event from an engine has been waiting for control for', control)
-  late(asks, COMMANDS_LATE_MS, 'The oldest question from an engine has been waiting for control for', control)
+  late(requests, COMMANDS_LATE_MS, 'The oldest question from an engine has been waiting for control for', control)
   late(
     commands,
     COMMANDS_LATE_MS,
@@ -177,13 +188,14 @@ export function judgeBus({ ages, trunks }: Omit<BusFound, 'engines' | 'nowMs'>):
   )
   if (dead > 0) {
     const text = `${many(dead, 'event')} could not be processed.`
-    findings.push(bus.warn(text, 'See control’s log for the reason. Unprocessed events are kept for a week.'))
+    findings.push(bus.warning(text, 'See control’s log for the reason. Unprocessed events are kept for a week.'))
   }
   if (trunks === 'sealed otherwise') {
     const text = 'Control and engines use different secrets: data sealed by control does not open here.'
     const todo = 'Set PARLEY_SECRET of control and all engines to the secret that the database was created with.'
-    findings.push(bus.bad(text, todo))
+    findings.push(bus.error(text, todo))
   }
-  if (trunks === 'none') findings.push(bus.warn('Control has not published trunks to engines yet.', 'Start control.'))
+  if (trunks === 'none')
+    findings.push(bus.warning('Control has not published trunks to engines yet.', 'Start control.'))
   return findings.length > 0 ? findings : [bus.ok('No delayed messages between control and engines.')]
 }

@@ -22,7 +22,7 @@ export interface SecretsFound {
   files: readonly { path: string; mode: number }[]
 }
 
-export function lookAtSecrets(config: Config, env: NodeJS.ProcessEnv): SecretsFound {
+export function readSecrets(config: Config, env: NodeJS.ProcessEnv): SecretsFound {
   const named = secretFiles(env).map(({ file }) => file)
   const own = ['secret', 'connections.json', 'demo.json'].map(name => join(config.home, name))
   const { LIVEKIT_URL, LIVEKIT_API_SECRET, DRACHTIO_HOST, DRACHTIO_SECRET } = config
@@ -50,18 +50,18 @@ export function judgeSecrets(found: SecretsFound): Finding[] {
 }
 
 function judgeOwn({ secret }: SecretsFound): Finding[] {
-  if (secret === null) return [say.skip('PARLEY_SECRET does not exist yet; the first start generates it.')]
+  if (secret === null) return [say.skipped('PARLEY_SECRET does not exist yet; the first start generates it.')]
   if (isWeak(secret)) {
     const text = 'PARLEY_SECRET is weak. It protects all stored passwords and keys.'
     return [
-      say.bad(
+      say.error(
         text,
         `${MAKE} before there is data. Afterwards all passwords and keys sealed with the old one must be entered again.`,
       ),
     ]
   }
   if (secret.length >= 32) return []
-  return [say.warn(`PARLEY_SECRET has only ${secret.length} characters; use 32 random ones.`, `${MAKE}.`)]
+  return [say.warning(`PARLEY_SECRET has only ${secret.length} characters; use 32 random ones.`, `${MAKE}.`)]
 }
 
 /** A weak secret of a server on loopback is a smaller risk than one on a network. */
@@ -71,9 +71,11 @@ function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Fin
     if (!weak) return
     const text = `${name} ${secret === '' ? 'has no password' : 'has a weak password'}`
     if (!isLoopback(host))
-      findings.push(say.bad(`${text} and is reachable over a network.`, `${MAKE} and set it on both sides.`))
+      findings.push(say.error(`${text} and is reachable over a network.`, `${MAKE} and set it on both sides.`))
     else if (secret !== '')
-      findings.push(say.warn(`${text}; every user of this machine can access it.`, `${MAKE} and set it on both sides.`))
+      findings.push(
+        say.warning(`${text}; every user of this machine can access it.`, `${MAKE} and set it on both sides.`),
+      )
   }
   for (const [name, url] of [
     ['Postgres', database],
@@ -86,7 +88,7 @@ function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Fin
     judge('LiveKit', livekit.host, livekit.secret, isWeak(livekit.secret))
     if (!isWeak(livekit.secret) && livekit.secret.length < 32) {
       findings.push(
-        say.warn('LIVEKIT_API_SECRET is shorter than the 32 characters that LiveKit recommends.', `${MAKE}.`),
+        say.warning('LIVEKIT_API_SECRET is shorter than the 32 characters that LiveKit recommends.', `${MAKE}.`),
       )
     }
   }
@@ -96,5 +98,5 @@ function judgeServers({ database, redis, livekit, drachtio }: SecretsFound): Fin
 function judgeFiles(files: SecretsFound['files']): Finding[] {
   return files
     .filter(({ mode }) => (mode & 0o007) !== 0)
-    .map(({ path }) => say.bad(`${path} is readable by every user of this machine.`, `Run: chmod o= ${path}`))
+    .map(({ path }) => say.error(`${path} is readable by every user of this machine.`, `Run: chmod o= ${path}`))
 }

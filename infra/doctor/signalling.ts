@@ -17,20 +17,20 @@ export async function examineSignalling(where: { host: string; port: number; sec
     return judgeSignalling(place, await inTime(greet(where)))
   } catch (error) {
     const todo = 'Start the SIP server, or correct DRACHTIO_HOST and DRACHTIO_PORT. Without it there are no SIP calls.'
-    return [say.bad(`${place}: ${failureOf(error)}.`, todo)]
+    return [say.error(`${place}: ${failureOf(error)}.`, todo)]
   }
 }
 
 export function judgeSignalling(place: string, greeting: Greeting): Finding[] {
   if (!greeting.accepted) {
     const todo = 'Set DRACHTIO_SECRET of the engines to the secret that the SIP server was started with.'
-    return [say.bad(`${place} rejects DRACHTIO_SECRET.`, todo)]
+    return [say.error(`${place} rejects DRACHTIO_SECRET.`, todo)]
   }
   const { addresses, version } = greeting
   const named = version === null ? '' : ` (${version})`
   if (addresses.length === 0) {
     return [
-      say.bad(`${place} answers${named}, but has no SIP listener.`, 'Configure an address (--contact, --listen).'),
+      say.error(`${place} answers${named}, but has no SIP listener.`, 'Configure an address (--contact, --listen).'),
     ]
   }
   // Each address has the form `udp/192.0.2.1:5060`.

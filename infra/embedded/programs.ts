@@ -56,7 +56,7 @@ export async function startSpeech(
     threads: number
     logLevel?: string | undefined
   },
-): Promise<{ child: Child; hears: boolean }> {
+): Promise<{ child: Child; sttReady: boolean }> {
   const child = await startChild({
     name: 'Speech',
     command: process.execPath,
@@ -71,7 +71,7 @@ export async function startSpeech(
     tell: options.tell,
     note: options.note,
   })
-  return { child, hears: (JSON.parse(child.readyLine) as { hears: boolean }).hears }
+  return { child, sttReady: (JSON.parse(child.readyLine) as { sttReady: boolean }).sttReady }
 }
 
 export function startProcess(

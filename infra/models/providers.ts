@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import type { CallDeps, OnSwitch } from '../../media/call/call.ts'
 import type { CallPlan, PlanSecrets, SttPlan, TextLlmPlan, TtsPlan } from '../../media/contract/plan.ts'
 import { createCartesiaTts } from '../../media/models/cartesia.ts'
-import type { Breaker } from '../../media/models/circuit-breaker.ts'
+import type { CircuitBreaker } from '../../media/models/circuit-breaker.ts'
 import { createDeepgramStt } from '../../media/models/deepgram.ts'
 import { createElevenLabsTts } from '../../media/models/elevenlabs.ts'
 import {
@@ -66,7 +66,7 @@ const MOST_BREAKERS = 10_000
 
 export function createProviders(options: ProvidersOptions): Providers {
   const { offline, clock } = options
-  const breakers = new Map<string, Breaker>()
+  const breakers = new Map<string, CircuitBreaker>()
   const keep = createPhraseCache({ clock })
   const spokenOffline = keep(offline.tts, 'offline')
 

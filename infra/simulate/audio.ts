@@ -4,12 +4,12 @@ import { dirname } from 'node:path'
 import { fillVars } from '../../control/telephony/call-setup/plan.ts'
 import type { CallEvent, EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
 import { playCaller } from './caller.ts'
-import type { Outcome } from './judge.ts'
-import { createLine } from './line.ts'
+import type { SimulationResult } from './judge.ts'
 import { type Measured, measure, type Timeline } from './measure.ts'
+import { createSimulatedNetwork } from './network.ts'
 import { CallRefused, call, type Phone } from './phone.ts'
 import { type CallerStep, type Scenario, ScenarioError, settingsOf } from './scenario.ts'
-import type { ToolPlace, ToolServer } from './tool-server.ts'
+import type { CallTools, ToolServer } from './tool-server.ts'
 import type { Voices } from './voice.ts'
 
 export interface Installation {
@@ -28,7 +28,7 @@ export interface AudioOptions {
   lanes?: number
 }
 
-export interface AudioOutcome extends Outcome {
+export interface AudioOutcome extends SimulationResult {
   outside: Measured
   /** Voice-to-voice latencies in the call record, in ms. */
   recordMs: number[]
@@ -100,7 +100,7 @@ async function runOne(
   await rest('PATCH', `/projects/${projectId}`, projectOf(scenario, place))
   const from = `+1415555${String(randomInt(10_000)).padStart(4, '0')}`
   const phone = await callWhenKnown(() => {
-    const channel = createLine(line, seedOf(scenario.name))
+    const channel = createSimulatedNetwork(line, seedOf(scenario.name))
     return call({ sip: installation.sip, host, from, to: number, codec: line.codec, line: channel })
   })
   try {
@@ -124,7 +124,7 @@ export const todayOf = (scenario: Scenario) =>
 
 const seedOf = (name: string) => [...name].reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) >>> 0, 7)
 
-function projectOf(scenario: Scenario, place: ToolPlace): object {
+function projectOf(scenario: Scenario, place: CallTools): object {
   const settings = settingsOf(scenario)
   const fill = (text: string | null) => (text === null ? null : fillVars(text, scenario.vars))
   return {

@@ -2,7 +2,7 @@
 import type { EndedReason, ToolCall, Turn } from '../../media/contract/messages.ts'
 import type { Expectations } from './scenario.ts'
 
-export interface Outcome {
+export interface SimulationResult {
   turns: Turn[]
   tools: ToolCall[]
   ended: EndedReason
@@ -18,13 +18,13 @@ export interface Result {
   mode: 'text' | 'audio'
   /** Wall-clock duration of the run, not of the call. */
   seconds: number
-  outcome: Outcome | null
+  outcome: SimulationResult | null
   /** Failed expectations in words; empty on success. */
   failures: string[]
 }
 
 /** `today` is the day of the call, as `2026-11-21`. */
-export function judge(expect: Expectations, outcome: Outcome, today: string): string[] {
+export function judge(expect: Expectations, outcome: SimulationResult, today: string): string[] {
   const of = (role: Turn['role']) =>
     outcome.turns
       .filter(turn => turn.role === role)
@@ -64,11 +64,11 @@ function judgeTool(want: Expectations['tools'][number], calls: readonly ToolCall
   const named = calls.filter(call => call.name === want.name)
   const fits = named.filter(
     call =>
-      (want.verdict === undefined || call.verdict === want.verdict) &&
+      (want.status === undefined || call.status === want.status) &&
       Object.entries(want.arguments ?? {}).every(([name, value]) => equal(call.arguments[name], dated(value, today))),
   )
   if (want.times === undefined ? fits.length > 0 : fits.length === want.times) return []
-  const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.verdict}`).join('; ') || 'none'
+  const seen = named.map(call => `${JSON.stringify(call.arguments)} ${call.status}`).join('; ') || 'none'
   return [`${want.name} was not called as expected; actual calls: ${seen}`]
 }
 
@@ -106,7 +106,7 @@ export function junit(results: readonly Result[]): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites ${counts}>\n  <testsuite name="parley simulate" ${counts}>\n${cases.join('\n')}\n  </testsuite>\n</testsuites>\n`
 }
 
-export const transcript = ({ turns }: Pick<Outcome, 'turns'>) =>
+export const transcript = ({ turns }: Pick<SimulationResult, 'turns'>) =>
   turns
     .map(({ role, text, heard_text, interrupted }) =>
       role === 'tool' ? `[${text}]` : `${role}: ${heard_text || `(${text})`}${interrupted ? ' —' : ''}`,

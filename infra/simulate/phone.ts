@@ -17,7 +17,7 @@ import { parseMessage } from '../../sip/text/parse.ts'
 import { parseNameAddr } from '../../sip/text/uri.ts'
 import { parseCSeq } from '../../sip/text/validate.ts'
 import { systemClock } from '../adapters/clock.ts'
-import type { Line } from './line.ts'
+import type { SimulatedNetwork } from './network.ts'
 
 export const PHONE_RATE = 8000
 export const PHONE_FRAME = frameSamples(PHONE_RATE)
@@ -38,7 +38,7 @@ export interface PhoneOptions {
   from: string
   to: string
   codec: G711
-  line: Line
+  line: SimulatedNetwork
 }
 
 export class CallRefused extends Error {

@@ -74,7 +74,7 @@ const Expectations = z.strictObject({
           .record(z.string(), z.unknown())
           .optional()
           .describe('Arguments that must be equal; others are ignored. `today+1` is the day after the call'),
-        verdict: z.string().optional(),
+        status: z.string().optional(),
         times: z.int().min(0).optional(),
       }),
     )

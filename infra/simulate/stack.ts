@@ -74,7 +74,7 @@ async function start(
   const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads }
   const speech = await startSpeech({ port: speechPort, ...models, logFile: logFile('speech'), ...watch })
   keep(speech.child)
-  if (!speech.hears) throw new Error('Speech models are missing. Run `npm start` to download them.')
+  if (!speech.sttReady) throw new Error('Speech models are missing. Run `npm start` to download them.')
 
   const rtpMin = 18_000 + RTP_PORTS * randomInt(60)
   const env: Record<string, string> = {

@@ -10,7 +10,7 @@ import type { ChatMessage, Llm } from '../../media/ports/llm.ts'
 import type { Fetch } from '../../media/shared/fetch.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { systemClock } from '../adapters/clock.ts'
-import type { Outcome } from './judge.ts'
+import type { SimulationResult } from './judge.ts'
 import { type Scenario, ScenarioError, settingsOf } from './scenario.ts'
 import { VirtualCall } from './virtual-call.ts'
 
@@ -23,7 +23,7 @@ export interface TextOptions {
 /** Milliseconds after the caller's last step in which the agent may still say goodbye. */
 const LAST_WORDS_MS = 15_000
 
-export async function runText(scenario: Scenario, { fetch, log, env }: TextOptions): Promise<Outcome> {
+export async function runText(scenario: Scenario, { fetch, log, env }: TextOptions): Promise<SimulationResult> {
   const plan = planOf(scenario)
   const call = new VirtualCall({
     plan,

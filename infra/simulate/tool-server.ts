@@ -7,11 +7,11 @@ import type { ToolAnswer } from './scenario.ts'
 export interface ToolServer {
   port: number
   /** Registers the answers of one call under their own path. */
-  place(answers: Record<string, ToolAnswer>): ToolPlace
+  place(answers: Record<string, ToolAnswer>): CallTools
   close(): Promise<void>
 }
 
-export interface ToolPlace {
+export interface CallTools {
   /** Redirects the tool to this server if the scenario has an answer for it. */
   here(tool: Tool): Tool
   waiting(): boolean

@@ -31,9 +31,9 @@ const GRAVE = new Set(['high', 'critical'])
 const ANSWERS_WITHIN_MS = 60_000
 
 export type Audit =
-  | { readonly kind: 'judged'; readonly complaints: readonly string[] }
+  | { readonly kind: 'checked'; readonly findings: readonly string[] }
   /** The registry has no advisories, or did not answer. */
-  | { readonly kind: 'unanswered'; readonly why: string }
+  | { readonly kind: 'unavailable'; readonly why: string }
 
 export const allowedIn = (folder: string): Allowed =>
   Allowed.parse(JSON.parse(readFileSync(join(folder, 'infra', 'tools', 'audit-allowed.json'), 'utf8')))
@@ -45,7 +45,7 @@ export async function auditPackages(
   today: string,
   args: string[] = [],
 ): Promise<Audit> {
-  return judgeAudit(await npmAudit(folder, args), allowed, today)
+  return assessAudit(await npmAudit(folder, args), allowed, today)
 }
 
 function npmAudit(folder: string, args: string[]): Promise<string> {
@@ -56,9 +56,9 @@ function npmAudit(folder: string, args: string[]): Promise<string> {
 }
 
 /** Judges npm's output. `today` as 2026-11-22. */
-export function judgeAudit(printed: string, allowed: Allowed, today: string): Audit {
+export function assessAudit(printed: string, allowed: Allowed, today: string): Audit {
   const report = Report.safeParse(readJson(printed))
-  if (!report.success) return { kind: 'unanswered', why: failureIn(printed) }
+  if (!report.success) return { kind: 'unavailable', why: failureIn(printed) }
   const via = Object.values(report.data.vulnerabilities).flatMap(one => one.via)
   const grave = new Map(
     via.flatMap(one => (typeof one === 'object' && GRAVE.has(one.severity) ? [[one.url, one]] : [])),
@@ -71,7 +71,7 @@ export function judgeAudit(printed: string, allowed: Allowed, today: string): Au
   const stale = allowed
     .filter(({ until }) => until < today)
     .map(({ id, until }) => `infra/tools/audit-allowed.json: ${id} exemption expired on ${until}`)
-  return { kind: 'judged', complaints: [...holes, ...stale] }
+  return { kind: 'checked', findings: [...holes, ...stale] }
 }
 
 function readJson(text: string): unknown {
@@ -91,7 +91,7 @@ function failureIn(printed: string): string {
 if (import.meta.main) {
   const folder = join(import.meta.dirname, '../..')
   const audit = await auditPackages(folder, allowedIn(folder), new Date().toISOString().slice(0, 10))
-  if (audit.kind === 'unanswered')
+  if (audit.kind === 'unavailable')
     console.log(`The registry returned no advisories (${audit.why}). Try again later or with another registry.`)
-  else console.log(audit.complaints.join('\n') || 'No known vulnerabilities of high or critical severity.')
+  else console.log(audit.findings.join('\n') || 'No known vulnerabilities of high or critical severity.')
 }

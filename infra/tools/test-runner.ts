@@ -8,7 +8,7 @@ import { setPriority } from 'node:os'
 import { join, relative } from 'node:path'
 import { type FileTime, overBudget, PROJECTS, type ProjectName } from './test-budgets.ts'
 
-export interface Outcome {
+export interface RunResult {
   passed: number
   failed: number
   skipped: number
@@ -49,7 +49,7 @@ interface Failure {
 const MOST_REPEATED = 8
 const SLOWEST = 20
 
-export async function runTests(options: Options): Promise<Outcome> {
+export async function runTests(options: Options): Promise<RunResult> {
   // Stale entries accumulate, because the cache is keyed by the content of each source file.
   rmSync(compileCache(options.folder), { recursive: true, force: true })
   const wanted = await projectsWith(options)
@@ -69,7 +69,7 @@ export async function runTests(options: Options): Promise<Outcome> {
   const times = runs.flatMap(run => run.times)
   // Budgets apply to the short form, with all files of a project.
   const slow = options.full || options.args.length > 0 ? [] : overBudget(times)
-  const outcome: Outcome = {
+  const outcome: RunResult = {
     passed: runs.reduce((sum, run) => sum + run.passed, 0),
     failed: failures.length + slow.length,
     skipped: runs.reduce((sum, run) => sum + run.skipped, 0),
@@ -82,7 +82,12 @@ export async function runTests(options: Options): Promise<Outcome> {
   return repeatAlone(failures, slow, outcome, options)
 }
 
-async function repeatAlone(failures: Failure[], slow: string[], outcome: Outcome, options: Options): Promise<Outcome> {
+async function repeatAlone(
+  failures: Failure[],
+  slow: string[],
+  outcome: RunResult,
+  options: Options,
+): Promise<RunResult> {
   const files = [...new Set(failures.map(({ file }) => file))]
   if (files.includes('')) return outcome
   console.log(`Repeating failed tests alone: ${files.join(', ')}`)

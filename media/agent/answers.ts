@@ -197,7 +197,7 @@ export class Answers {
       }
       if (reply.signal.aborted) return
       // Never leave a caller who has spoken without an answer.
-      if (!spoke && step.empty && !step.leaving) throw new Error('the text model returned no answer')
+      if (!spoke && step.empty && !step.pendingHangup) throw new Error('the text model returned no answer')
       if (!spoke && step.empty) speechOutput.say(phrases.goodbye)
       if (spoke) this.#failures = 0
     } catch (error) {
@@ -214,7 +214,7 @@ export class Answers {
     await this.#finished
     if (this.#over) return
     if (this.#held) {
-      step.stay(TAKEN_OVER)
+      step.withdrawHangup(TAKEN_OVER)
       this.#reply = null
       this.#step = null
       return
@@ -227,7 +227,7 @@ export class Answers {
       this.#options.endWith(this.#options.phrases.goodbye, 'agent_hangup')
       return
     }
-    step.stay('Not hung up: tell the caller the result first.')
+    step.withdrawHangup('Not hung up: tell the caller the result first.')
     // The model works while the filler plays out; its answer follows. Without a running tool it is an ordinary answer,
     // which new
     // speech of the caller replaces.
@@ -246,7 +246,7 @@ export class Answers {
     this.#reply = null
     this.#step = null
     speechOutput.finish()
-    if (step.leaving) {
+    if (step.pendingHangup) {
       const pending: { step: ToolStep; quietMs: number | null } = { step, quietMs: null }
       this.#pendingHangup = pending
       speechOutput.whenQuiet(() => {
@@ -260,12 +260,12 @@ export class Answers {
     const { step, quietMs } = this.#pendingHangup ?? { quietMs: null }
     if (!step || quietMs === null || nowMs < quietMs + (soundBusy ? HANGUP_WAIT_MS : LAST_WORD_MS)) return
     this.#pendingHangup = null
-    step.leave()
+    step.confirmHangup()
     this.#options.onHangup('agent_hangup')
   }
 
   #cancelHangup(why: string): void {
-    this.#pendingHangup?.step.stay(why)
+    this.#pendingHangup?.step.withdrawHangup(why)
     this.#pendingHangup = null
   }
 

@@ -19,7 +19,7 @@ import { Briefing } from './briefing.ts'
 import { Disclosure } from './disclosure.ts'
 import { EchoDetector, isOwnWords } from './echo.ts'
 import { type LoudnessState, listenLevel, quiet } from './loudness.ts'
-import { firstWords, Opening } from './opening.ts'
+import { Opening, openingLines } from './opening.ts'
 import type { Abilities } from './own-tools.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { SpeechOutput } from './speech-output.ts'
@@ -168,7 +168,7 @@ export class Conversation implements AgentSession {
   start(): void {
     this.#turn = { ...this.#turn, agent: 'busy' }
     if (this.#opening)
-      for (const text of firstWords(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
+      for (const text of openingLines(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
     else this.#greet()
   }
 
@@ -180,7 +180,7 @@ export class Conversation implements AgentSession {
   }
 
   #greet(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
+    for (const text of openingLines(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
     this.#speechOutput.finish()
   }
 
@@ -192,8 +192,8 @@ export class Conversation implements AgentSession {
       clock,
       stt: this.#stt,
       signal: this.#stopped.signal,
-      note: ({ verdict, rule, atMs }) =>
-        log.info({ verdict, rule, ms: this.#fromAnswer(atMs) }, 'answering machine detection finished'),
+      note: ({ result, rule, atMs }) =>
+        log.info({ result, rule, ms: this.#fromAnswer(atMs) }, 'answering machine detection finished'),
       onHeard: ({ text, startMs, endMs }) => this.#note({ text, keys: false, startMs, endMs }),
       greet: () => this.#greet(),
       listen: () => this.#settle(),

@@ -39,15 +39,15 @@ const TALKS_ANYWAY_MS = 1000
 const WAIT_MOST_MS = 6000
 
 /** Returns the disclosure, the recording notice and the greeting. */
-export function firstWords(plan: CallPlan, phrases: Phrases): string[] {
+export function openingLines(plan: CallPlan, phrases: Phrases): string[] {
   const notice = plan.recording ? plan.recording_notice : null
   return [plan.disclosure, notice, plan.greeting ?? phrases.greeting].filter(text => text !== null)
 }
 
 /** Synthesises the first sentence before it is due, into the phrase cache (`phrase-cache.ts`). */
-export async function voiceAhead(plan: CallPlan, tts: Tts, signal: AbortSignal): Promise<void> {
+export async function presynthesize(plan: CallPlan, tts: Tts, signal: AbortSignal): Promise<void> {
   const { language, voice } = plan
-  const [text] = firstWords(plan, phrasesFor(language))
+  const [text] = openingLines(plan, phrasesFor(language))
   if (text === undefined) return
   for await (const _ of tts.speak({ text, voice, language, keep: true }, signal));
 }
@@ -73,7 +73,7 @@ export class Opening {
       clock: options.clock,
       stt: { transcribe: (fromMs, toMs, signal) => this.#read(fromMs, toMs, signal) },
       signal: options.signal,
-      onVerdict: found => this.#onVerdict(found),
+      onResult: found => this.#onResult(found),
       onSpeak: () => this.#onMessageTime(),
       onNoMessage: () => !this.#closed && options.hangUp(),
     })
@@ -88,7 +88,7 @@ export class Opening {
   }
 
   get answeredBy(): AnsweredBy {
-    const detected = answeredBy(this.#listener.verdict)
+    const detected = answeredBy(this.#listener.result)
     return this.#answeredUs && detected === 'unknown' ? 'human' : detected
   }
 
@@ -129,11 +129,11 @@ export class Opening {
     return transcript
   }
 
-  #onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void {
+  #onResult(found: Extract<AnsweringEffect, { type: 'result' }>): void {
     const { listen, hush, hangUp, note, plan } = this.#options
     if (this.#answeredUs || this.#closed) return
     note(found)
-    switch (actionFor(found.verdict, plan)) {
+    switch (actionFor(found.result, plan)) {
       case 'greet':
         // Greeted before and stopped since, when it seemed to be a voicemail: half of the greeting was played, so greet
         // again.
@@ -181,8 +181,8 @@ export class Opening {
 }
 
 /** A menu suits a model that can press keys; the scripted policy cannot. */
-function actionFor(verdict: AnsweringResult, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
-  switch (verdict) {
+function actionFor(result: AnsweringResult, { voicemail, llm }: CallPlan): 'greet' | 'listen' | 'message' | 'hang_up' {
+  switch (result) {
     case 'human':
     case 'screening':
     case 'unknown':

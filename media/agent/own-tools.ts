@@ -1,6 +1,6 @@
 /** Built-in tools of an agent: their declarations for the model, and their execution. */
 import { OWN_TOOLS, type OwnTool } from '../contract/own-tools.ts'
-import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
+import { ABOUT_PLACEHOLDER, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import type { KnowledgeHit, SearchKnowledge } from '../ports/knowledge.ts'
 import type { Leg } from '../ports/leg.ts'
 import type { LlmTool } from '../ports/llm.ts'
@@ -63,7 +63,7 @@ const DECLARED: Record<OwnTool, (plan: CallPlan) => Omit<LlmTool, 'name'>> = {
   }),
 }
 
-const tellsAbout = ({ announce }: TransferTarget) => announce?.includes(ABOUT) ?? false
+const tellsAbout = ({ announce }: TransferTarget) => announce?.includes(ABOUT_PLACEHOLDER) ?? false
 
 /**
  * Built-in tools available in this call. A customer's tool of the same name, older than the built-in, takes precedence.
@@ -79,8 +79,8 @@ export function ownTools(plan: CallPlan, abilities: Abilities): LlmTool[] {
   )
 }
 
-const done = (result: string): ToolOutcome => ({ verdict: 'ok', http_status: null, result })
-const failed = (result: string): ToolOutcome => ({ verdict: 'failed', http_status: null, result })
+const done = (result: string): ToolOutcome => ({ status: 'ok', http_status: null, result })
+const failed = (result: string): ToolOutcome => ({ status: 'failed', http_status: null, result })
 
 const KEYS = /^[0-9*#A-D,]+$/
 
@@ -132,13 +132,13 @@ export async function runOwnTool(
       case 'send_digits': {
         const keys = String(args['digits']).toUpperCase().replace(/[\s-]/g, '')
         if (!KEYS.test(keys))
-          return { ...failed('Only 0-9, *, #, A-D and commas can be pressed.'), verdict: 'bad_arguments' }
+          return { ...failed('Only 0-9, *, #, A-D and commas can be pressed.'), status: 'bad_arguments' }
         await orGone(abilities.sendDtmf?.(keys), signal)
         return done(`Pressed ${keys}.`)
       }
       case 'transfer_call': {
         const target = plan.transfers.find(candidate => candidate.name === args['to'])
-        if (!target) return { ...failed('There is nobody of that name.'), verdict: 'bad_arguments' }
+        if (!target) return { ...failed('There is nobody of that name.'), status: 'bad_arguments' }
         const result = await orGone(abilities.transfer?.(target, String(args['about'] ?? '')), signal)
         return result?.ok
           ? done('The call was handed over.')

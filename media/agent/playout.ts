@@ -3,7 +3,7 @@
  * consists of sentences, each of which is written while it is being synthesised.
  */
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
-import { PendingSound } from '../audio/pending.ts'
+import { PendingAudio } from '../audio/pending.ts'
 import type { SpokenWord } from '../ports/speech.ts'
 import { heardText, paceOf, SHORTEST, USUAL_PACE } from './heard.ts'
 
@@ -29,7 +29,7 @@ export interface Spoken {
 
 interface Entry {
   text: string
-  sound: PendingSound
+  sound: PendingAudio
   played: number
   words: SpokenWord[]
   complete: boolean
@@ -92,7 +92,7 @@ export class Playout {
     this.#running = true
     const entry: Entry = {
       text,
-      sound: new PendingSound(this.#rate),
+      sound: new PendingAudio(this.#rate),
       played: 0,
       words: [],
       complete: false,

@@ -263,8 +263,8 @@ export class RealtimeAnswers {
       void this.#afterTools(answer)
       return
     }
-    if (step.leaving && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
-    else if (step.leaving) this.#pendingHangup = answer
+    if (step.pendingHangup && (muted || broken)) this.#refuse(answer, CALLER_SPOKE)
+    else if (step.pendingHangup) this.#pendingHangup = answer
     else if (!spoke && !muted && !broken) {
       this.#waiting = null
       this.#options.onFailed(null)
@@ -279,7 +279,7 @@ export class RealtimeAnswers {
     this.doNotCall ||= step.doNotCall
     if (this.#over) return
     if (this.#held) {
-      step.stay(TAKEN_OVER)
+      step.withdrawHangup(TAKEN_OVER)
       return
     }
     this.#options.onAnswered()
@@ -288,11 +288,11 @@ export class RealtimeAnswers {
       endWith(phrases.goodbye, 'agent_hangup')
       return
     }
-    if (wanted) step.stay('Not hung up: tell the caller the result first.')
-    else if (answer.muted) step.stay(CALLER_SPOKE)
+    if (wanted) step.withdrawHangup('Not hung up: tell the caller the result first.')
+    else if (answer.muted) step.withdrawHangup(CALLER_SPOKE)
     this.#giveResults(answer)
     if (!wanted) {
-      if (step.leaving) this.#pendingHangup = answer
+      if (step.pendingHangup) this.#pendingHangup = answer
     } else if (++this.#rounds > MAX_TOOL_ROUNDS) this.#options.onFailed(new Error('the model only calls tools'))
     else {
       this.#wait()
@@ -305,8 +305,8 @@ export class RealtimeAnswers {
     const stream = this.#options.stream()
     for (const message of this.#options.transcript.messages()) {
       if (message.role !== 'tool' || !called.includes(message.id) || known.has(message.id)) continue
-      if (stream === caller) stream.giveResult(message)
-      else stream.tell(message)
+      if (stream === caller) stream.addToolResult(message)
+      else stream.addMessage(message)
     }
   }
 
@@ -395,7 +395,7 @@ export class RealtimeAnswers {
       this.#hangingUp = false
       if (this.#pendingHangup !== answer) return
       this.#pendingHangup = null
-      answer.step.leave()
+      answer.step.confirmHangup()
       onHangup('agent_hangup')
     })
   }
@@ -409,7 +409,7 @@ export class RealtimeAnswers {
   /** Tells the model that it has not hung up. */
   #refuse(answer: Answer, why: string): void {
     const before = new Set(this.#options.transcript.messages().flatMap(one => (one.role === 'tool' ? [one.id] : [])))
-    answer.step.stay(why)
+    answer.step.withdrawHangup(why)
     if (!this.#over) this.#giveResults({ ...answer, known: new Set([...before, ...answer.known]) })
   }
 

@@ -13,7 +13,7 @@ import { LAST_WORD_MS } from './answers.ts'
 import { Briefing } from './briefing.ts'
 import { Conversation, type ConversationOptions } from './conversation.ts'
 import { Disclosure } from './disclosure.ts'
-import { firstWords, type OpeningOptions } from './opening.ts'
+import { type OpeningOptions, openingLines } from './opening.ts'
 import { type Phrases, phrasesFor } from './phrases.ts'
 import { RealtimeAnswers } from './realtime-answers.ts'
 import { RealtimeCaller } from './realtime-caller.ts'
@@ -127,7 +127,7 @@ export class RealtimeConversation implements AgentSession {
 
   start(): void {
     if (this.#opening)
-      for (const text of firstWords(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
+      for (const text of openingLines(this.#options.plan, this.phrases)) void this.#speechOutput.warm(text)
     else this.#greet()
   }
 
@@ -443,17 +443,17 @@ export class RealtimeConversation implements AgentSession {
   /** Adds what the caller typed or pressed to the transcript and to the model's context. */
   #note(said: Parameters<RealtimeCaller['note']>[0]): void {
     this.#caller.note(said)
-    this.#stream.tell({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
+    this.#stream.addMessage({ role: 'caller', text: said.text, ...(said.keys ? { keys: true } : {}) })
   }
 
   /** Adds to the model's context what was played of a phrase spoken by TTS. */
   #tellOwnWords(text: string): void {
     const said = this.transcript.messages().findLast(message => message.role === 'agent' && message.text === text)
-    if (said) this.#stream.tell(said)
+    if (said) this.#stream.addMessage(said)
   }
 
   #greet(): void {
-    for (const text of firstWords(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
+    for (const text of openingLines(this.#options.plan, this.phrases)) this.#speechOutput.say(text)
     this.#speechOutput.finish()
     if (this.#fallbackPending) this.#handOver(this.#fallbackPending, false)
   }
@@ -465,8 +465,8 @@ export class RealtimeConversation implements AgentSession {
       sampleRate,
       clock,
       signal: this.#stopped.signal,
-      note: ({ verdict, rule, atMs }) =>
-        log.info({ verdict, rule, ms: Math.round(atMs - this.#answeredMs) }, 'answering machine detection finished'),
+      note: ({ result, rule, atMs }) =>
+        log.info({ result, rule, ms: Math.round(atMs - this.#answeredMs) }, 'answering machine detection finished'),
       onHeard: words => this.#note({ ...words, keys: false }),
       greet: () => this.#greet(),
       listen: () => {

@@ -81,7 +81,7 @@ export class ToolStep {
   /** True when the caller asked never to be called again. */
   doNotCall = false
   /** Set by `end_call`; performed after the last word, or withdrawn. */
-  leaving: { called: CalledTool; startedMs: number } | null = null
+  pendingHangup: { called: CalledTool; startedMs: number } | null = null
   readonly #id: string
   readonly #options: ToolboxOptions
   readonly #own: readonly LlmTool[]
@@ -115,7 +115,7 @@ export class ToolStep {
     const { plan, clock, emit, warm } = this.#options
     const startedMs = clock.now()
     if (called.name === 'end_call' && this.#isOwn(called.name)) {
-      this.leaving ??= { called, startedMs }
+      this.pendingHangup ??= { called, startedMs }
       return
     }
     const tool = plan.tools.find(candidate => candidate.name === called.name)
@@ -132,7 +132,7 @@ export class ToolStep {
     emit({ type: 'tool.started', name: called.name })
     run.done = run.done.then(outcome => {
       run.running = false
-      if (called.name === 'do_not_call' && outcome.verdict === 'ok') this.doNotCall = true
+      if (called.name === 'do_not_call' && outcome.status === 'ok') this.doNotCall = true
       this.#record(called, startedMs, outcome, run.spoken)
       return outcome
     })
@@ -159,19 +159,19 @@ export class ToolStep {
   }
 
   /** Records that `end_call` was performed. */
-  leave(): void {
-    this.#left({ verdict: 'ok', http_status: null, result: 'Hung up.' })
+  confirmHangup(): void {
+    this.#left({ status: 'ok', http_status: null, result: 'Hung up.' })
   }
 
   /** Records that `end_call` was withdrawn. */
-  stay(why: string): void {
+  withdrawHangup(why: string): void {
     this.#left(failure('aborted', why))
   }
 
   #left(outcome: ToolOutcome): void {
-    if (!this.leaving) return
-    this.#record(this.leaving.called, this.leaving.startedMs, outcome, [])
-    this.leaving = null
+    if (!this.pendingHangup) return
+    this.#record(this.pendingHangup.called, this.pendingHangup.startedMs, outcome, [])
+    this.pendingHangup = null
   }
 
   #isOwn(name: string): boolean {
@@ -219,8 +219,8 @@ export class ToolStep {
   }
 }
 
-const failure = (verdict: ToolOutcome['verdict'], result: string): ToolOutcome => ({
-  verdict,
+const failure = (status: ToolOutcome['status'], result: string): ToolOutcome => ({
+  status,
   http_status: null,
   result,
 })

@@ -91,13 +91,13 @@ export class CallTranscript {
   tool(called: { id: string; step: string; call: ToolCall; endedMs: number; inTranscript: boolean }): void {
     const { id, step, call, endedMs, inTranscript } = called
     this.toolCalls.push(call)
-    const { name, arguments: args, result, verdict, knowledge } = call
-    this.#messages.push({ role: 'tool', id, step, name, arguments: args, result, ok: verdict === 'ok' })
+    const { name, arguments: args, result, status, knowledge } = call
+    this.#messages.push({ role: 'tool', id, step, name, arguments: args, result, ok: status === 'ok' })
     if (!inTranscript) return
     const sources = [...new Set(knowledge?.map(({ source }) => source))]
     const turn: Turn = {
       role: 'tool',
-      text: `${name}: ${verdict}${sources.length > 0 ? ` (${sources.join(', ')})` : ''}`,
+      text: `${name}: ${status}${sources.length > 0 ? ` (${sources.join(', ')})` : ''}`,
       heard_text: '',
       started_ms: call.started_ms,
       ended_ms: endedMs,

@@ -19,7 +19,7 @@ import {
 
 export type AnsweringResult = 'human' | MachineKind | 'fax' | 'unknown'
 
-export type Rule =
+export type AnsweringRule =
   | 'words'
   /** A short greeting, followed by silence. */
   | 'short_greeting'
@@ -39,8 +39,8 @@ export type Rule =
   | 'undecided'
 
 export interface Evidence {
-  verdict: AnsweringResult
-  rule: Rule
+  result: AnsweringResult
+  rule: AnsweringRule
   /** The phrase or tone that decided. */
   found: string | null
   atMs: number
@@ -58,7 +58,7 @@ export type AnsweringInput =
 export type AnsweringEffect =
   /** May be revised: `unknown` becomes any other, and a "person" may turn out to be a recording. */
   | ({
-      type: 'verdict'
+      type: 'result'
       before: AnsweringResult | null
       /** The far end is still speaking: the agent waits for a pause. */
       talking: boolean
@@ -90,7 +90,7 @@ export interface AnsweringState {
   tones: ToneState
   sit: boolean
   /** True after the first transcription, false after a failed one, null before. */
-  hears: boolean | null
+  sttWorks: boolean | null
   decided: Evidence | null
   /** End of the last beep after speech. */
   beepMs: number | null
@@ -147,7 +147,7 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
   greeting: null,
   tones: noTones,
   sit: false,
-  hears: null,
+  sttWorks: null,
   decided: null,
   beepMs: null,
   machineSinceMs: null,
@@ -155,9 +155,9 @@ export const initialAnswering = (atMs: number): AnsweringState => ({
 })
 
 /** Maps the result to `answered_by` of the call record. */
-export function answeredBy(verdict: AnsweringResult | null): 'human' | 'machine' | 'screening' | 'unknown' {
-  if (verdict === null || verdict === 'unknown') return 'unknown'
-  return verdict === 'human' || verdict === 'screening' ? verdict : 'machine'
+export function answeredBy(result: AnsweringResult | null): 'human' | 'machine' | 'screening' | 'unknown' {
+  if (result === null || result === 'unknown') return 'unknown'
+  return result === 'human' || result === 'screening' ? result : 'machine'
 }
 
 export function stepAnswering(state: AnsweringState, input: AnsweringInput): AnsweringStep {
@@ -172,7 +172,7 @@ export function stepAnswering(state: AnsweringState, input: AnsweringInput): Ans
 /** True when further detection is useless; a voicemail has an end of its own. */
 function settled({ decided, answeredMs, machineSinceMs }: AnsweringState, atMs: number): boolean {
   if (machineSinceMs !== null) return false
-  return atMs - answeredMs >= (decided?.verdict === 'human' ? REVISE_MS : GREETING_LIMIT_MS)
+  return atMs - answeredMs >= (decided?.result === 'human' ? REVISE_MS : GREETING_LIMIT_MS)
 }
 
 function take(state: AnsweringState, input: AnsweringInput): AnsweringStep {
@@ -232,7 +232,7 @@ function onSilence(state: AnsweringState, atMs: number): AnsweringStep {
 
 function ask(state: AnsweringState, greeting: Greeting, toMs: number): AnsweringStep {
   // The machine's earlier words were evaluated: only what it says now matters.
-  const judgedMs = state.decided?.verdict === 'screening' || state.decided?.verdict === 'ivr' ? state.decided.atMs : 0
+  const judgedMs = state.decided?.result === 'screening' || state.decided?.result === 'ivr' ? state.decided.atMs : 0
   const fromMs = Math.max(greeting.startMs - PREROLL_MS, toMs - READ_MS, judgedMs - PREROLL_MS)
   return {
     state: { ...state, greeting: { ...greeting, askedToMs: toMs } },
@@ -244,15 +244,15 @@ function ask(state: AnsweringState, greeting: Greeting, toMs: number): Answering
  * A fax says nothing; a voicemail's later words may say that it is full; others are transcribed while it may matter.
  */
 function listening({ decided, answeredMs }: AnsweringState, atMs: number): boolean {
-  if (decided === null || decided.verdict === 'unknown') return true
-  return decided.verdict !== 'fax' && atMs - answeredMs < REVISE_MS
+  if (decided === null || decided.result === 'unknown') return true
+  return decided.result !== 'fax' && atMs - answeredMs < REVISE_MS
 }
 
 function onTranscript(state: AnsweringState, input: Extract<AnsweringInput, { type: 'transcript' }>): AnsweringState {
   const { greeting } = state
-  if (input.text === null) return { ...state, hears: state.hears ?? false }
-  if (!greeting || input.toMs < greeting.readToMs) return { ...state, hears: true }
-  return { ...state, hears: true, greeting: { ...greeting, words: readWords(input.text), readToMs: input.toMs } }
+  if (input.text === null) return { ...state, sttWorks: state.sttWorks ?? false }
+  if (!greeting || input.toMs < greeting.readToMs) return { ...state, sttWorks: true }
+  return { ...state, sttWorks: true, greeting: { ...greeting, words: readWords(input.text), readToMs: input.toMs } }
 }
 
 function onSound(state: AnsweringState, { measure, atMs }: { measure: ToneMeasure; atMs: number }): AnsweringStep {
@@ -284,9 +284,9 @@ function onToneEnd(state: AnsweringState, tone: Tone, atMs: number): AnsweringSt
   // VAD took the beep for speech: exclude it.
   const lastVoiceMs = Math.min(greeting.lastVoiceMs, Math.max(greeting.startMs, tone.startMs))
   const next = { ...state, beepMs: tone.endMs, greeting: { ...greeting, lastVoiceMs } }
-  const taken = decided === null || decided.verdict === 'human' || decided.verdict === 'unknown'
+  const taken = decided === null || decided.result === 'human' || decided.result === 'unknown'
   // A person's line may beep, too, but later: call waiting, a recorder.
-  const latestMs = decided?.verdict === 'human' ? BEEP_AFTER_PERSON_MS : GREETING_LIMIT_MS
+  const latestMs = decided?.result === 'human' ? BEEP_AFTER_PERSON_MS : GREETING_LIMIT_MS
   if (!taken || tone.startMs - lastVoiceMs > NO_BEEP_MS || tone.endMs - state.answeredMs > latestMs)
     return { state: next, effects: [] }
   return conclude(next, 'voicemail', 'beep', hz, atMs)
@@ -305,20 +305,20 @@ function evaluate(state: AnsweringState, atMs: number): AnsweringStep {
   if (words.sure && !words.person && mayBecome(state, words.sure, atMs)) {
     return conclude(state, words.sure, 'words', words.found, atMs, words.noMessage)
   }
-  if (decided && decided.verdict !== 'unknown') {
-    if (words.noMessage && decided.verdict === 'voicemail' && !state.done)
+  if (decided && decided.result !== 'unknown') {
+    if (words.noMessage && decided.result === 'voicemail' && !state.done)
       return { state: { ...state, done: true }, effects: [{ type: 'no_message', atMs }] }
     return { state, effects: [] }
   }
   const cadence = evaluateCadence(state, greeting, words, atMs)
-  if (cadence) return conclude(state, cadence.verdict, cadence.rule, words.found, atMs)
+  if (cadence) return conclude(state, cadence.result, cadence.rule, words.found, atMs)
   if (decided || atMs - greeting.startMs < DECIDE_MS) return { state, effects: [] }
   return conclude(state, 'unknown', 'undecided', words.found, atMs)
 }
 
 /** Certain words may revise a person, or a less specific machine. */
 function mayBecome({ decided, answeredMs }: AnsweringState, kind: MachineKind, atMs: number): boolean {
-  switch (decided?.verdict) {
+  switch (decided?.result) {
     case undefined:
     case 'unknown':
       return true
@@ -341,60 +341,60 @@ function evaluateCadence(
   greeting: Greeting,
   words: Words,
   atMs: number,
-): { verdict: AnsweringResult; rule: Rule } | null {
+): { result: AnsweringResult; rule: AnsweringRule } | null {
   const silenceMs = atMs - greeting.lastVoiceMs
   const spokenMs = greeting.lastVoiceMs - greeting.startMs
   const read = greeting.words !== null && greeting.readToMs >= greeting.lastVoiceMs - 60
   if (silenceMs >= PAUSE_MS) return evaluatePause(state, words, { silenceMs, spokenMs, read })
   const runMs = atMs - greeting.runMs
-  if (greeting.words === null) return runMs >= DEAF_MACHINE_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
+  if (greeting.words === null) return runMs >= DEAF_MACHINE_MS ? { result: 'voicemail', rule: 'long_greeting' } : null
   // Somebody speaks to us, or has said hello in a noisy place.
   if (words.person || words.greetingOnly)
-    return atMs - greeting.startMs >= DECIDE_MS ? { verdict: 'human', rule: 'words' } : null
+    return atMs - greeting.startMs >= DECIDE_MS ? { result: 'human', rule: 'words' } : null
   if (words.likely && atMs - greeting.startMs >= LIKELY_MS[words.likely])
-    return { verdict: words.likely, rule: 'likely_words' }
-  return runMs >= LONG_GREETING_MS ? { verdict: 'voicemail', rule: 'long_greeting' } : null
+    return { result: words.likely, rule: 'likely_words' }
+  return runMs >= LONG_GREETING_MS ? { result: 'voicemail', rule: 'long_greeting' } : null
 }
 
 function evaluatePause(
-  { hears }: AnsweringState,
+  { sttWorks }: AnsweringState,
   words: Words,
   { silenceMs, spokenMs, read }: { silenceMs: number; spokenMs: number; read: boolean },
-): { verdict: AnsweringResult; rule: Rule } | null {
+): { result: AnsweringResult; rule: AnsweringRule } | null {
   const short = spokenMs <= SHORT_MS
-  const rule: Rule = short ? 'short_greeting' : 'waits'
+  const rule: AnsweringRule = short ? 'short_greeting' : 'waits'
   if (!read) {
     // A transcription is pending, or STT is unavailable.
-    const patience = hears === false ? 0 : WAIT_FOR_WORDS_MS
+    const patience = sttWorks === false ? 0 : WAIT_FOR_WORDS_MS
     if (spokenMs > DEAF_LONGEST_MS) return null
     return silenceMs >= Math.max(patience, short ? DEAF_PAUSE_MS : DEAF_LONG_PAUSE_MS)
-      ? { verdict: 'human', rule }
+      ? { result: 'human', rule }
       : null
   }
-  if (words.likely && !words.person) return silenceMs >= LIKELY_PAUSE_MS ? { verdict: 'human', rule: 'waits' } : null
-  return silenceMs >= (short || words.person ? SHORT_PAUSE_MS : LONG_PAUSE_MS) ? { verdict: 'human', rule } : null
+  if (words.likely && !words.person) return silenceMs >= LIKELY_PAUSE_MS ? { result: 'human', rule: 'waits' } : null
+  return silenceMs >= (short || words.person ? SHORT_PAUSE_MS : LONG_PAUSE_MS) ? { result: 'human', rule } : null
 }
 
 function conclude(
   state: AnsweringState,
-  verdict: AnsweringResult,
-  rule: Rule,
+  result: AnsweringResult,
+  rule: AnsweringRule,
   found: string | null,
   atMs: number,
   noMessage = false,
 ): AnsweringStep {
-  const before = state.decided?.verdict ?? null
-  if (before === verdict) return { state, effects: [] }
-  const decided: Evidence = { verdict, rule, found, atMs }
+  const before = state.decided?.result ?? null
+  if (before === result) return { state, effects: [] }
+  const decided: Evidence = { result, rule, found, atMs }
   const talking = state.greeting !== null && atMs - state.greeting.lastVoiceMs < PAUSE_MS
-  const effects: AnsweringEffect[] = [{ type: 'verdict', before, talking, ...decided }]
+  const effects: AnsweringEffect[] = [{ type: 'result', before, talking, ...decided }]
   if (noMessage) effects.push({ type: 'no_message', atMs })
   return {
     state: {
       ...state,
       decided,
-      machineSinceMs: verdict === 'voicemail' ? atMs : null,
-      done: noMessage || verdict === 'fax',
+      machineSinceMs: result === 'voicemail' ? atMs : null,
+      done: noMessage || result === 'fax',
     },
     effects,
   }

@@ -18,7 +18,7 @@ export interface ListenerOptions {
   clock: Clock
   stt: Pick<SttStream, 'transcribe'>
   signal: AbortSignal
-  onVerdict(found: Extract<AnsweringEffect, { type: 'verdict' }>): void
+  onResult(found: Extract<AnsweringEffect, { type: 'result' }>): void
   /** A voicemail records from now on. */
   onSpeak(rule: 'beep' | 'silence' | 'timeout'): void
   /** The voicemail takes no message. */
@@ -34,8 +34,8 @@ export class AnsweringListener {
     this.#state = initialAnswering(options.clock.now())
   }
 
-  get verdict(): AnsweringResult | null {
-    return this.#state.decided?.verdict ?? null
+  get result(): AnsweringResult | null {
+    return this.#state.decided?.result ?? null
   }
 
   get evidence(): Evidence | null {
@@ -73,8 +73,8 @@ export class AnsweringListener {
       case 'transcribe':
         void this.#transcribe(effect.fromMs, effect.toMs)
         return
-      case 'verdict':
-        this.#options.onVerdict(effect)
+      case 'result':
+        this.#options.onResult(effect)
         return
       case 'speak':
         this.#options.onSpeak(effect.rule)

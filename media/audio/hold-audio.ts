@@ -3,10 +3,10 @@
  * rights. The ringing tone has the cadence of the country called (ITU-T E.180 and its supplement of national tones).
  */
 import { frameSamples } from './frames.ts'
-import { PendingSound } from './pending.ts'
+import { PendingAudio } from './pending.ts'
 
 /** Endless audio; each call of `next` returns 20 ms. */
-export interface WaitingSound {
+export interface WaitingAudio {
   next(): Int16Array
 }
 
@@ -61,9 +61,9 @@ function strike(sum: Float32Array, hz: number, atMs: number): void {
 }
 
 /** Starts with the first bar. */
-export function createMusic(sampleRate: number): WaitingSound {
+export function createMusic(sampleRate: number): WaitingAudio {
   const frame = frameSamples(MUSIC_RATE)
-  const sound = new PendingSound(sampleRate)
+  const sound = new PendingAudio(sampleRate)
   let at = 0
   return {
     next() {
@@ -93,7 +93,7 @@ const COUNTRIES: readonly (readonly [string, Ringing])[] = [
 const RECOMMENDED: Ringing = { hz: [425], cadence: [1000, 4000] }
 
 /** The ringing tone of the country of `to` (E.164). */
-export function createRinging(sampleRate: number, to: string): WaitingSound {
+export function createRinging(sampleRate: number, to: string): WaitingAudio {
   const { hz, cadence } = COUNTRIES.find(([prefix]) => to.startsWith(prefix))?.[1] ?? RECOMMENDED
   const frame = frameSamples(sampleRate)
   const period = cadence.reduce((sum, ms) => sum + ms, 0)

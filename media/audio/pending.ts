@@ -10,7 +10,7 @@ interface Piece {
   sampleRate: number
 }
 
-export class PendingSound {
+export class PendingAudio {
   readonly #rate: number
   readonly #pieces: Piece[] = []
   #resampler: Resampler | null = null

@@ -9,7 +9,7 @@ import { createResampler, type Resampler } from './resample.ts'
 const START_MS = 2 * FRAME_MS
 const MOST_MS = 6 * FRAME_MS
 
-export class SoundPipe {
+export class AudioPipe {
   readonly #resampler: Resampler
   readonly #perMs: number
   readonly #frame: number

@@ -1,7 +1,14 @@
 /** Control's end of the bus. */
 import type { Redis } from 'ioredis'
 import type { CallCommand, Heartbeat, PlaceCommand } from '../contract/messages.ts'
-import { type AskAnswer, type AskName, type AskRequest, asks, BusEvent, CallEvent } from '../contract/messages.ts'
+import {
+  BusEvent,
+  CallEvent,
+  type RequestAnswer,
+  type RequestBody,
+  type RequestName,
+  requests,
+} from '../contract/messages.ts'
 import type { NewTrunk, NewTrunksSnapshot } from '../contract/plan.ts'
 import type { Sealer } from '../contract/seal.ts'
 import type { TrunkCheckReport } from '../contract/sip-trace.ts'
@@ -9,12 +16,12 @@ import type { Log } from '../shared/log.ts'
 import { aliveEngines } from './engines.ts'
 import { type BusKeys, busKeys, claimants, claimCall, DEAD_EVENTS_KEPT_MS, EVENTS_KEPT_MS } from './keys.ts'
 import { createSoftphoneBook, type SoftphoneBook } from './softphone-book.ts'
-import { jsonOf, type Reader, readAll, readGroup, type StreamEntry } from './streams.ts'
-import { askForCheck } from './trunk-check.ts'
+import { jsonOf, readAll, readGroup, type StreamEntry, type StreamReader } from './streams.ts'
+import { requestCheck } from './trunk-check.ts'
 
-export type AskHandlers = { [N in AskName]: (request: AskRequest<N>) => Promise<AskAnswer<N>> }
+export type RequestHandlers = { [N in RequestName]: (request: RequestBody<N>) => Promise<RequestAnswer<N>> }
 
-export type Taker = 'control' | { engine: string; boot: string }
+export type Claimant = 'control' | { engine: string; boot: string }
 
 export interface ControlBus {
   /** Offers a call to the engines. No engine claims it after the deadline. */
@@ -22,7 +29,7 @@ export interface ControlBus {
   /** Resolves to true when no engine had claimed this queued call; none can claim it afterwards. */
   withdraw(callId: string): Promise<boolean>
   /** Claimants of these calls: control (by `withdraw`) or an engine. An unclaimed call is absent. */
-  takers(callIds: readonly string[]): Promise<Map<string, Taker>>
+  claimantsOf(callIds: readonly string[]): Promise<Map<string, Claimant>>
   /** Sends a command to the engine that holds the call; false when no live engine holds it. */
   command(command: CallCommand): Promise<boolean>
   /** The engine that holds the call, or null. */
@@ -33,12 +40,12 @@ export interface ControlBus {
   /** Has an engine check a trunk now; null when none could in time. */
   checkTrunk(trunk: NewTrunk, timeoutMs: number): Promise<TrunkCheckReport | null>
   /** Acknowledges an event when the handler resolves. When it throws, redelivers up to 20 times, then dead-letters. */
-  onEvents(handle: (event: BusEvent) => Promise<void>): Reader
-  onAsks(handlers: AskHandlers): Reader
+  onEvents(handle: (event: BusEvent) => Promise<void>): StreamReader
+  onRequests(handlers: RequestHandlers): StreamReader
   /** Deletes events that are handled and older than ten minutes. */
   trim(): Promise<void>
   /** Streams live events of one call, or of all when null, from the stream id `from`; new ones only by default. */
-  follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): Reader
+  follow(callId: string | null, handle: (event: CallEvent) => void, from?: string): StreamReader
 }
 
 const CONTROL = 'control'
@@ -59,7 +66,7 @@ export function createControlBus(options: {
       await redis.xadd(keys.commands, 'MAXLEN', '~', 100_000, '*', 'command', JSON.stringify(command))
     },
     withdraw: callId => claimCall(redis, keys, { callId, who: CONTROL, deadline: 0 }),
-    takers: callIds => takersOf(redis, keys, callIds),
+    claimantsOf: callIds => readClaimants(redis, keys, callIds),
     async command(command) {
       const holder = await holderOf(redis, keys, command.call_id)
       if (!holder) return false
@@ -74,7 +81,7 @@ export function createControlBus(options: {
       await redis.xadd(keys.trunkChanges, 'MAXLEN', 100, '*', 'version', String(snapshot.version))
     },
     softphones: createSoftphoneBook({ redis, keys, sealer }),
-    checkTrunk: (trunk, timeoutMs) => askForCheck({ redis, keys, sealer }, trunk, timeoutMs),
+    checkTrunk: (trunk, timeoutMs) => requestCheck({ redis, keys, sealer }, trunk, timeoutMs),
     onEvents: handle =>
       readGroup({
         redis,
@@ -85,16 +92,16 @@ export function createControlBus(options: {
         takeOverAfterMs: RETRY_AFTER_MS,
         handle: entries => handleEvents(redis, keys, log, entries, handle),
       }),
-    onAsks: handlers =>
+    onRequests: handlers =>
       readGroup({
         redis,
-        stream: keys.asks,
+        stream: keys.requests,
         group: 'control',
         consumer,
         log,
         takeOverAfterMs: 0,
         handle: async entries =>
-          void (await Promise.all(entries.map(entry => answerAsk(redis, keys, log, entry, handlers)))),
+          void (await Promise.all(entries.map(entry => answerRequest(redis, keys, log, entry, handlers)))),
       }),
     trim: () => trimEvents(redis, keys),
     follow: (callId, handle, from = '$') =>
@@ -131,14 +138,14 @@ async function trimEvents(redis: Redis, keys: BusKeys): Promise<void> {
 
 const msOf = (id: string) => Number(id.split('-')[0])
 
-async function takersOf(redis: Redis, keys: BusKeys, callIds: readonly string[]): Promise<Map<string, Taker>> {
-  const takers = new Map<string, Taker>()
+async function readClaimants(redis: Redis, keys: BusKeys, callIds: readonly string[]): Promise<Map<string, Claimant>> {
+  const claimantsOf = new Map<string, Claimant>()
   for (const [i, who] of (await claimants(redis, keys, callIds)).entries()) {
     const [engine, boot] = who?.split('|') ?? []
-    if (who === CONTROL) takers.set(callIds[i]!, CONTROL)
-    else if (engine && boot) takers.set(callIds[i]!, { engine, boot })
+    if (who === CONTROL) claimantsOf.set(callIds[i]!, CONTROL)
+    else if (engine && boot) claimantsOf.set(callIds[i]!, { engine, boot })
   }
-  return takers
+  return claimantsOf
 }
 
 async function holderOf(redis: Redis, keys: BusKeys, callId: string) {
@@ -192,20 +199,20 @@ async function moveToDeadLetters(redis: Redis, keys: BusKeys, entry: StreamEntry
   await redis.xack(keys.events, 'control', entry.id)
 }
 
-async function answerAsk(redis: Redis, keys: BusKeys, log: Log, entry: StreamEntry, handlers: AskHandlers) {
+async function answerRequest(redis: Redis, keys: BusKeys, log: Log, entry: StreamEntry, handlers: RequestHandlers) {
   const { id, name, reply_to, deadline, body } = entry.fields
   try {
-    if (!id || !name || !reply_to || !body || !(name in asks)) throw new Error('request does not match the schema')
+    if (!id || !name || !reply_to || !body || !(name in requests)) throw new Error('request does not match the schema')
     if (Date.now() > Number(deadline)) return // the engine has stopped waiting
-    const contract = asks[name as AskName]
+    const contract = requests[name as RequestName]
     const request = contract.request.parse(JSON.parse(body))
-    const answer = await (handlers[name as AskName] as (r: unknown) => Promise<unknown>)(request)
+    const answer = await (handlers[name as RequestName] as (r: unknown) => Promise<unknown>)(request)
     await reply(redis, reply_to, id, { answer: contract.answer.parse(answer) })
   } catch (error) {
     log.error({ err: error, name }, 'could not answer a request of an engine')
     if (reply_to && id) await reply(redis, reply_to, id, { failed: true })
   } finally {
-    await redis.multi().xack(keys.asks, 'control', entry.id).xdel(keys.asks, entry.id).exec()
+    await redis.multi().xack(keys.requests, 'control', entry.id).xdel(keys.requests, entry.id).exec()
   }
 }
 

@@ -9,24 +9,24 @@ import { within } from '../shared/within.ts'
 /**
  * Maximum delay in ms between a token's time and the dial. A later dial (its process stalled) waits for another token.
  */
-export const LATE_MS = 25
+export const MAX_LATE_MS = 25
 /** Milliseconds from the token to the wire: opening a media socket, reaching the SIP server, and rounding. */
 const SENDING_MS = 10
 
 /**
- * Milliseconds between two rate tokens. Each dial is at most `LATE_MS` + `SENDING_MS` late, so the dials of any second
+ * Milliseconds between two rate tokens. Each dial is at most `MAX_LATE_MS` + `SENDING_MS` late, so the dials of any second
  * have tokens from a window of one second plus that delay. With this spacing a window never contains more than
  * `maxCps`. The cost is 3.4 % of the rate. Missed tokens are lost. Passing them to later dials was tried: where
  * processes stall often enough to miss many, the later dials miss them, too.
  */
-export const turnMs = (maxCps: number): number => (1000 + LATE_MS + SENDING_MS) / maxCps
+export const rateTokenMs = (maxCps: number): number => (1000 + MAX_LATE_MS + SENDING_MS) / maxCps
 
 /**
  * KEYS time of the next token. ARGV ms between two tokens, longest wait in ms, the time in ms (empty: Redis' own
  * clock). Returns the milliseconds until the issued token, or -1 when the wait would be too long; then no token is
  * issued.
  */
-export const TAKE_TURN = `
+export const TAKE_RATE_TOKEN = `
 local now = tonumber(ARGV[3])
 if not now then
   local t = redis.call('TIME')
@@ -38,32 +38,36 @@ local free = at + tonumber(ARGV[1])
 redis.call('SET', KEYS[1], string.format('%.3f', free), 'PX', math.ceil(free - now) + 1000)
 return string.format('%.3f', at - now)`
 
-export interface DialTurn {
+export interface DialRateRequest {
   trunkId: string
   maxCps: number
   /** Milliseconds that the dial may wait; afterwards it is not made. */
-  patienceMs: number
+  maxWaitMs: number
   signal: AbortSignal
 }
 
 /** Resolves to true when this dial may go out now; false when the wait was too long or the signal aborted first. */
-export type Pace = (dial: DialTurn) => Promise<boolean>
+export type DialRateLimiter = (dial: DialRateRequest) => Promise<boolean>
 
 /** `key` returns the Redis key of a trunk's next token. */
-export function createPace(options: { redis: Redis; key(trunkId: string): string; clock: Clock }): Pace {
+export function createDialRateLimiter(options: {
+  redis: Redis
+  key(trunkId: string): string
+  clock: Clock
+}): DialRateLimiter {
   const { redis, key, clock } = options
-  return async ({ trunkId, maxCps, patienceMs, signal }) => {
-    const endAtMs = clock.now() + patienceMs
+  return async ({ trunkId, maxCps, maxWaitMs, signal }) => {
+    const endAtMs = clock.now() + maxWaitMs
     while (!signal.aborted) {
       const askedAtMs = clock.now()
       const leftMs = endAtMs - askedAtMs
       if (leftMs <= 0) return false
-      const asked = redis.eval(TAKE_TURN, 1, key(trunkId), turnMs(maxCps), leftMs, '')
+      const asked = redis.eval(TAKE_RATE_TOKEN, 1, key(trunkId), rateTokenMs(maxCps), leftMs, '')
       const waitMs = Number(await within<unknown>(clock, leftMs, -1, asked))
       if (waitMs < 0) return false
       // Redis issued the token at some time after `askedAtMs`: it is due no later than this, and may be due already.
       if (await waited(clock, waitMs, signal)) return false
-      if (clock.now() - askedAtMs - waitMs <= LATE_MS) return true
+      if (clock.now() - askedAtMs - waitMs <= MAX_LATE_MS) return true
     }
     return false
   }

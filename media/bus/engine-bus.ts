@@ -1,15 +1,15 @@
 /** The engine's end of the bus. */
 import { randomUUID } from 'node:crypto'
 import type { Redis } from 'ioredis'
-import type { AskAnswer, AskName, AskRequest, Heartbeat } from '../contract/messages.ts'
+import type { Heartbeat, RequestAnswer, RequestBody, RequestName } from '../contract/messages.ts'
 import {
-  asks,
   CallCommand,
   CallEvent,
   type CallEventBody,
   type EngineEvent,
   PlaceCommand,
   type RecordingReadyEvent,
+  requests,
   type TrunkStatusEvent,
 } from '../contract/messages.ts'
 import { type CallPlan, CONTRACT_VERSION } from '../contract/plan.ts'
@@ -19,20 +19,20 @@ import type { EventOutbox } from '../ports/event-outbox.ts'
 import type { Softphones, TrunkDirectory } from '../ports/trunks.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { createPace, type Pace } from './dial-rate.ts'
+import { createDialRateLimiter, type DialRateLimiter } from './dial-rate.ts'
 import { aliveEngines } from './engines.ts'
 import { createEventSender, type EventSender } from './event-sender.ts'
 import { type BusKeys, busKeys, claimCall, HEARTBEAT_TTL_MS, LEASE_MS } from './keys.ts'
-import { hesitation, loadLevel, mostAtOnce, type Places } from './load-balancing.ts'
+import { type EngineLoad, hesitation, loadLevel, mostAtOnce } from './load-balancing.ts'
 import { followSoftphones } from './softphone-book.ts'
-import { jsonOf, type Reader, readAll, readGroup, readNew, type StreamEntry } from './streams.ts'
-import { answerCheck, type Examine } from './trunk-check.ts'
+import { jsonOf, readAll, readGroup, readNew, type StreamEntry, type StreamReader } from './streams.ts'
+import { type RunTrunkCheck, runCheck } from './trunk-check.ts'
 import { followTrunks } from './trunk-directory.ts'
 import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 
 /** Control did not answer in time, or failed to. This is not a refusal. */
-export class AskUnanswered extends Error {
-  constructor(name: AskName) {
+export class RequestTimeout extends Error {
+  constructor(name: RequestName) {
     super(`no answer to ${name}`)
     this.name = 'AskUnanswered'
   }
@@ -45,10 +45,10 @@ export interface EngineBus {
    * Delivers calls that this engine alone owns. `wanted`: how many more it can hold; engines with lower load claim
    * first.
    */
-  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader
-  onCommand(handle: (command: CallCommand) => void): Reader
+  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): StreamReader
+  onCommand(handle: (command: CallCommand) => void): StreamReader
   /** Sets the function that checks a trunk at control's request; `onCommand`'s reader receives the request. */
-  onTrunkCheck(examine: Examine): void
+  onTrunkCheck(examine: RunTrunkCheck): void
   /** Claims a call for this engine alone; also used for inbound calls, whose id control assigned. */
   claim(callId: string): Promise<boolean>
   renewLease(callId: string): Promise<void>
@@ -60,20 +60,20 @@ export interface EngineBus {
   emitEngine(type: EngineEvent['type']): Promise<void>
   emitTrunkStatus(status: Omit<TrunkStatusEvent, 'v' | 'type' | 'at'>): Promise<void>
   emitRecordingReady(ready: Omit<RecordingReadyEvent, 'v' | 'type' | 'at'>): Promise<void>
-  ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>>
+  request<N extends RequestName>(name: N, request: RequestBody<N>, timeoutMs: number): Promise<RequestAnswer<N>>
   /**
    * Publishes this engine's load, then reads the others': of two engines that fill up together, one at least sees both.
    */
   heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]>
   /** Resolves once it watches for other engines that change their load level, draining state or SIP server. */
-  onEngines(handle: () => void): Promise<Reader>
+  onEngines(handle: () => void): Promise<StreamReader>
   /** Subscribes to the trunks that control publishes. */
   trunks(): Promise<TrunkDirectory & { stop(): Promise<void> }>
   softphones(): Promise<Softphones & { stop(): Promise<void> }>
   /** Divides the `wanted` trunks among the engines by leases. */
   trunkLeases(options: { wanted(): readonly string[]; onChange(): void }): TrunkLeases
   /** Delays a dial until its trunk's rate limit permits it. */
-  readonly pace: Pace
+  readonly pace: DialRateLimiter
   /**
    * Sends events that an earlier process of this engine left unsent. Call it before emitting anything that follows
    * them.
@@ -104,7 +104,7 @@ export const createEngineBus = (options: EngineBusOptions): EngineBus => new Red
 class RedisEngineBus implements EngineBus {
   readonly engine: string
   readonly boot = randomUUID()
-  readonly pace: Pace
+  readonly pace: DialRateLimiter
   readonly #options: EngineBusOptions
   readonly #keys: BusKeys
   /** Holder of this process's claims and leases. */
@@ -112,7 +112,7 @@ class RedisEngineBus implements EngineBus {
   readonly #since: number
   readonly #requests: ControlRequests
   readonly #sender: EventSender
-  #examine: Examine = () => Promise.reject(new Error('this engine has no trunk check'))
+  #examine: RunTrunkCheck = () => Promise.reject(new Error('this engine has no trunk check'))
   #capacity = 0
   #others: readonly Heartbeat[] = []
   #lastPublished = ''
@@ -124,13 +124,13 @@ class RedisEngineBus implements EngineBus {
     this.#keys = busKeys(options.prefix)
     this.#who = `${engine}|${this.boot}`
     this.#since = clock.wall()
-    const { asks, replies, trunkTurn } = this.#keys
-    this.#requests = new ControlRequests({ redis, asks, replies: replies(engine, this.boot), clock, log })
+    const { requests, replies, trunkRateToken } = this.#keys
+    this.#requests = new ControlRequests({ redis, requests, replies: replies(engine, this.boot), clock, log })
     this.#sender = createEventSender({ add: text => this.#add(text), outbox: options.outbox ?? null, clock, log })
-    this.pace = createPace({ redis, key: trunkTurn, clock })
+    this.pace = createDialRateLimiter({ redis, key: trunkRateToken, clock })
   }
 
-  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): Reader {
+  onPlace(wanted: () => number, handle: (plan: CallPlan) => void): StreamReader {
     const { redis, log } = this.#options
     return readGroup({
       redis,
@@ -163,14 +163,14 @@ class RedisEngineBus implements EngineBus {
       if (wanted() <= 0) return
       const { plan, deadline } = command.data
       // Delete the entry before dialling: a redelivered dial would ring a person twice.
-      const wish = { callId: plan.call_id, who: this.#who, deadline, entryId: entry.id }
-      if (await claimCall(redis, this.#keys, { ...wish, leaseMs: LEASE_MS })) {
+      const claim = { callId: plan.call_id, who: this.#who, deadline, entryId: entry.id }
+      if (await claimCall(redis, this.#keys, { ...claim, leaseMs: LEASE_MS })) {
         handle(plan)
       } else log.warn({ call_id: plan.call_id }, 'command was stale or withdrawn')
     }
   }
 
-  onCommand(handle: (command: CallCommand) => void): Reader {
+  onCommand(handle: (command: CallCommand) => void): StreamReader {
     const { redis, sealer, clock, log } = this.#options
     const keys = this.#keys
     return readAll({
@@ -185,14 +185,14 @@ class RedisEngineBus implements EngineBus {
           const command = CallCommand.safeParse(said)
           const check = TrunkCheckCommand.safeParse(said)
           if (command.success) handle(command.data)
-          else if (check.success) void answerCheck({ redis, keys, sealer, clock, log }, check.data, this.#examine)
+          else if (check.success) void runCheck({ redis, keys, sealer, clock, log }, check.data, this.#examine)
           else log.error({ id: entry.id }, 'command does not match the schema')
         }
       },
     })
   }
 
-  onTrunkCheck(examine: Examine): void {
+  onTrunkCheck(examine: RunTrunkCheck): void {
     this.#examine = examine
   }
 
@@ -228,8 +228,8 @@ class RedisEngineBus implements EngineBus {
     await this.#sender.send(this.#stamped({ type: 'recording.ready', ...ready }))
   }
 
-  ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>> {
-    return this.#requests.ask(name, request, timeoutMs)
+  request<N extends RequestName>(name: N, request: RequestBody<N>, timeoutMs: number): Promise<RequestAnswer<N>> {
+    return this.#requests.request(name, request, timeoutMs)
   }
 
   async heartbeat(state: Omit<Heartbeat, 'engine' | 'boot' | 'since' | 'at'>): Promise<readonly Heartbeat[]> {
@@ -238,7 +238,7 @@ class RedisEngineBus implements EngineBus {
     const keys = this.#keys
     const beat: Heartbeat = { engine, boot, since: this.#since, at: clock.wall(), ...state }
     this.#capacity = state.capacity
-    const published = `${loadLevel(state)} ${state.open} ${state.signalling}`
+    const published = `${loadLevel(state)} ${state.accepting} ${state.signalling}`
     const all = redis
       .multi()
       .set(keys.heartbeat(engine), JSON.stringify(beat), 'PX', HEARTBEAT_TTL_MS)
@@ -250,7 +250,7 @@ class RedisEngineBus implements EngineBus {
     return this.#others
   }
 
-  onEngines(handle: () => void): Promise<Reader> {
+  onEngines(handle: () => void): Promise<StreamReader> {
     const { redis, log } = this.#options
     return readNew({
       redis,
@@ -293,7 +293,7 @@ class RedisEngineBus implements EngineBus {
     return { v: CONTRACT_VERSION, at: this.#options.clock.wall(), ...event }
   }
 
-  #placesWith(wanted: number): Places {
+  #placesWith(wanted: number): EngineLoad {
     const most = Math.max(this.#capacity, wanted)
     return { calls: most - wanted, capacity: most }
   }
@@ -302,7 +302,7 @@ class RedisEngineBus implements EngineBus {
 interface ControlRequestsOptions {
   redis: Redis
   /** Stream of requests to control. */
-  asks: string
+  requests: string
   /** Stream of control's answers to this process. */
   replies: string
   clock: Clock
@@ -312,7 +312,7 @@ interface ControlRequestsOptions {
 /** Sends requests to control and waits for the answers. */
 class ControlRequests {
   readonly #options: ControlRequestsOptions
-  readonly #replies: Reader
+  readonly #replies: StreamReader
   /** Handlers of the answers to open requests, by request id. */
   readonly #waiting = new Map<string, (body: unknown) => void>()
 
@@ -330,25 +330,25 @@ class ControlRequests {
     })
   }
 
-  async ask<N extends AskName>(name: N, request: AskRequest<N>, timeoutMs: number): Promise<AskAnswer<N>> {
+  async request<N extends RequestName>(name: N, request: RequestBody<N>, timeoutMs: number): Promise<RequestAnswer<N>> {
     const id = randomUUID()
     const answered = this.#answerTo(id, name, timeoutMs)
     // Not awaited: while Redis is unavailable the command waits, and the deadline must still hold.
     this.#send(id, name, request, timeoutMs)
     const body = (await answered) as { answer?: unknown }
-    if (body.answer === undefined) throw new AskUnanswered(name)
-    return asks[name].answer.parse(body.answer) as AskAnswer<N>
+    if (body.answer === undefined) throw new RequestTimeout(name)
+    return requests[name].answer.parse(body.answer) as RequestAnswer<N>
   }
 
   close(): Promise<void> {
     return this.#replies.stop()
   }
 
-  #answerTo(id: string, name: AskName, timeoutMs: number): Promise<unknown> {
+  #answerTo(id: string, name: RequestName, timeoutMs: number): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const cancel = this.#options.clock.after(timeoutMs, () => {
         this.#waiting.delete(id)
-        reject(new AskUnanswered(name))
+        reject(new RequestTimeout(name))
       })
       this.#waiting.set(id, body => {
         cancel()
@@ -358,8 +358,8 @@ class ControlRequests {
     })
   }
 
-  #send(id: string, name: AskName, request: unknown, timeoutMs: number): void {
-    const { redis, asks: stream, replies, clock, log } = this.#options
+  #send(id: string, name: RequestName, request: unknown, timeoutMs: number): void {
+    const { redis, requests: stream, replies, clock, log } = this.#options
     const deadline = String(clock.wall() + timeoutMs)
     const fields = ['id', id, 'name', name, 'reply_to', replies, 'deadline', deadline, 'body', JSON.stringify(request)]
     redis

@@ -14,7 +14,7 @@ export interface BusKeys {
   engineCommands(engine: string): string
   events: string
   deadEvents: string
-  asks: string
+  requests: string
   replies(engine: string, boot: string): string
   claim(callId: string): string
   lease(callId: string): string
@@ -26,7 +26,7 @@ export interface BusKeys {
   engineChanges: string
   trunkLease(trunkId: string): string
   /** Time of a trunk's next rate token. */
-  trunkTurn(trunkId: string): string
+  trunkRateToken(trunkId: string): string
   /** Report of one trunk check. */
   trunkCheck(id: string): string
   /** Hash of softphones by user name. */
@@ -43,7 +43,7 @@ export function busKeys(prefix = 'parley'): BusKeys {
     engineCommands: engine => `${prefix}:commands:${engine}`,
     events: `${prefix}:events`,
     deadEvents: `${prefix}:events:dead`,
-    asks: `${prefix}:asks`,
+    requests: `${prefix}:requests`,
     replies: (engine, boot) => `${prefix}:replies:${engine}:${boot}`,
     claim: callId => `${prefix}:claim:${callId}`,
     lease: callId => `${prefix}:lease:${callId}`,
@@ -53,7 +53,7 @@ export function busKeys(prefix = 'parley'): BusKeys {
     trunkChanges: `${prefix}:trunks:changes`,
     engineChanges: `${prefix}:engines:changes`,
     trunkLease: trunkId => `${prefix}:trunks:lease:${trunkId}`,
-    trunkTurn: trunkId => `${prefix}:trunks:turns:${trunkId}`,
+    trunkRateToken: trunkId => `${prefix}:trunks:turns:${trunkId}`,
     trunkCheck: id => `${prefix}:trunks:check:${id}`,
     softphones: `${prefix}:softphones`,
     softphoneChanges: `${prefix}:softphones:changes`,
@@ -98,7 +98,7 @@ if ARGV[5] ~= '' then
 end
 return mine and 1 or 0`
 
-export interface ClaimWish {
+export interface ClaimRequest {
   callId: string
   /** `engine|boot`, or `control`. */
   who: string
@@ -111,8 +111,8 @@ export interface ClaimWish {
 }
 
 /** Resolves to true for exactly one of all attempts on this call. */
-export async function claimCall(redis: Redis, keys: BusKeys, wish: ClaimWish): Promise<boolean> {
-  const { callId, who, deadline, leaseMs = 0, entryId = '' } = wish
+export async function claimCall(redis: Redis, keys: BusKeys, claim: ClaimRequest): Promise<boolean> {
+  const { callId, who, deadline, leaseMs = 0, entryId = '' } = claim
   const known = [keys.claim(callId), keys.lease(callId), keys.commands]
   const mine = `${who}|${randomUUID()}`
   return (await redis.eval(CLAIM_SCRIPT, 3, ...known, mine, deadline, CLAIM_KEPT_MS, leaseMs, entryId)) === 1

@@ -8,7 +8,7 @@
 import type { Heartbeat } from '../contract/messages.ts'
 
 /** Current calls and the maximum of concurrent calls; a capacity of 0 accepts none. */
-export type Places = Pick<Heartbeat, 'calls' | 'capacity'>
+export type EngineLoad = Pick<Heartbeat, 'calls' | 'capacity'>
 
 /** Longest wait in ms, as after the death of an engine whose heartbeat has not expired yet. */
 export const MOST_HESITATION_MS = 200
@@ -17,11 +17,11 @@ const MUCH_FULLER = 1 / 2
 /** Share of its free capacity that an engine claims in one read: other engines cannot have what it has read. */
 const READ_SHARE = 1 / 16
 
-export const hasCapacity = ({ calls, capacity }: Places): boolean => calls < capacity
-const loadOf = ({ calls, capacity }: Places): number => calls / capacity
+export const hasCapacity = ({ calls, capacity }: EngineLoad): boolean => calls < capacity
+const loadOf = ({ calls, capacity }: EngineLoad): number => calls / capacity
 
 /** Milliseconds for which this engine leaves an outbound call to engines with lower load. */
-export function hesitation(own: Places, others: readonly Places[]): number {
+export function hesitation(own: EngineLoad, others: readonly EngineLoad[]): number {
   if (!hasCapacity(own)) return MOST_HESITATION_MS
   const freest = Math.min(...others.filter(hasCapacity).map(loadOf))
   const fuller = Math.max(0, loadOf(own) - freest)
@@ -29,7 +29,7 @@ export function hesitation(own: Places, others: readonly Places[]): number {
 }
 
 /** Number of calls to read at once: the whole free capacity when no other engine has any. */
-export function mostAtOnce(own: Places, others: readonly Places[]): number {
+export function mostAtOnce(own: EngineLoad, others: readonly EngineLoad[]): number {
   const free = Math.max(0, own.capacity - own.calls)
   return others.some(hasCapacity) ? Math.min(free, Math.max(1, Math.floor(free * READ_SHARE))) : free
 }
@@ -39,7 +39,7 @@ const MARGIN_SHARE = 1 / 20
 const marginOf = (capacity: number): number => Math.min(Math.ceil(capacity * MARGIN_SHARE), Math.max(0, capacity - 1))
 
 /** Level of free capacity, which the other engines compare. */
-export function loadLevel({ calls, capacity }: Places): 'none' | 'margin' | 'plenty' {
+export function loadLevel({ calls, capacity }: EngineLoad): 'none' | 'margin' | 'plenty' {
   const free = capacity - calls
   if (free <= 0) return 'none'
   return free <= marginOf(capacity) ? 'margin' : 'plenty'
@@ -50,7 +50,7 @@ const RANK = { none: 0, margin: 1, plenty: 2 } as const
  * `signalling`: the engine's SIP server, undefined while unreachable; `open`: it accepts inbound calls and will
  * continue to.
  */
-export type ServerLoad = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>>
+export type ServerLoad = EngineLoad & Partial<Pick<Heartbeat, 'signalling' | 'accepting'>>
 
 /**
  * Returns true when this engine should accept inbound calls: unless an accepting engine at the same SIP server has more capacity.
@@ -60,20 +60,21 @@ export type ServerLoad = Places & Partial<Pick<Heartbeat, 'signalling' | 'open'>
  */
 export function shouldAccept(own: ServerLoad, others: readonly ServerLoad[]): boolean {
   return (
-    own.signalling === undefined || openWith(own, others).every(other => RANK[loadLevel(other)] <= RANK[loadLevel(own)])
+    own.signalling === undefined ||
+    acceptingWith(own, others).every(other => RANK[loadLevel(other)] <= RANK[loadLevel(own)])
   )
 }
 
 /** True when this engine has capacity and no other accepting engine does. */
 const isMissed = (own: ServerLoad, others: readonly ServerLoad[]): boolean =>
-  hasCapacity(own) && !openWith(own, others).some(hasCapacity)
+  hasCapacity(own) && !acceptingWith(own, others).some(hasCapacity)
 
-const openWith = (own: ServerLoad, others: readonly ServerLoad[]): readonly ServerLoad[] =>
-  others.filter(({ signalling, open }) => open === true && signalling === own.signalling)
+const acceptingWith = (own: ServerLoad, others: readonly ServerLoad[]): readonly ServerLoad[] =>
+  others.filter(({ signalling, accepting }) => accepting === true && signalling === own.signalling)
 
 /** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
 export interface AcceptingState {
-  readonly open: boolean
+  readonly accepting: boolean
   readonly sinceMs: number
 }
 
@@ -86,21 +87,21 @@ export const MIN_DRAINING_MS = 1000
 /** Milliseconds after draining starts in which calls that the server sent before may still arrive. */
 export const IN_TRANSIT_MS = 250
 
-export const INITIALLY_ACCEPTING: AcceptingState = { open: false, sinceMs: Number.NEGATIVE_INFINITY }
+export const INITIALLY_DRAINING: AcceptingState = { accepting: false, sinceMs: Number.NEGATIVE_INFINITY }
 
 /** Returns the same object when nothing changes. */
 export function nextAcceptingState(
-  door: AcceptingState,
-  open: boolean,
+  current: AcceptingState,
+  accepting: boolean,
   nowMs: number,
   own: ServerLoad,
   others: readonly ServerLoad[],
 ): AcceptingState {
-  if (open === door.open) return door
+  if (accepting === current.accepting) return current
   const hasFew = own.capacity - own.calls <= 2 * marginOf(own.capacity)
-  const waits = open && hasFew && nowMs - door.sinceMs < MIN_DRAINING_MS && !isMissed(own, others)
-  return waits ? door : { open, sinceMs: nowMs }
+  const waits = accepting && hasFew && nowMs - current.sinceMs < MIN_DRAINING_MS && !isMissed(own, others)
+  return waits ? current : { accepting, sinceMs: nowMs }
 }
 
-export const isJustDraining = ({ open, sinceMs }: AcceptingState, nowMs: number): boolean =>
-  !open && nowMs - sinceMs < IN_TRANSIT_MS
+export const isJustDraining = ({ accepting, sinceMs }: AcceptingState, nowMs: number): boolean =>
+  !accepting && nowMs - sinceMs < IN_TRANSIT_MS

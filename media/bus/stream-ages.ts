@@ -15,7 +15,7 @@ export interface BusAges {
   /** Events of engines that control has not handled. */
   events: StreamAge
   /** Requests of engines that control has not answered. */
-  asks: StreamAge
+  requests: StreamAge
   /** Number of events in the dead-letter stream. */
   dead: number
 }
@@ -24,13 +24,13 @@ export async function readBusAges(redis: Redis, prefix?: string): Promise<BusAge
   const keys = busKeys(prefix)
   const [seconds, micros] = await redis.time()
   const nowMs = Number(seconds) * 1000 + Number(micros) / 1000
-  const [commands, events, asks, dead] = await Promise.all([
+  const [commands, events, requests, dead] = await Promise.all([
     ageOf(redis, keys.commands, 'engines', nowMs),
     ageOf(redis, keys.events, 'control', nowMs),
-    ageOf(redis, keys.asks, 'control', nowMs),
+    ageOf(redis, keys.requests, 'control', nowMs),
     redis.xlen(keys.deadEvents),
   ])
-  return { commands, events, asks, dead }
+  return { commands, events, requests, dead }
 }
 
 async function ageOf(redis: Redis, stream: string, group: string, nowMs: number): Promise<StreamAge> {

@@ -39,13 +39,13 @@ export async function ensureGroup(redis: Redis, stream: string, group: string): 
   }
 }
 
-export interface Reader {
+export interface StreamReader {
   /** Resolves when the loop has finished its last batch. */
   stop(): Promise<void>
 }
 
 /** Runs `round` until stopped. Errors (Redis unavailable) are logged once and retried after 250 ms. */
-function loop(log: Log, round: () => Promise<void>, unblock: () => void): Reader {
+function loop(log: Log, round: () => Promise<void>, unblock: () => void): StreamReader {
   let running = true
   let failing = false
   const done = (async () => {
@@ -86,7 +86,7 @@ export interface GroupOptions {
 }
 
 /** Reads as a consumer of a group. The handler acknowledges the entries. */
-export function readGroup(options: GroupOptions): Reader {
+export function readGroup(options: GroupOptions): StreamReader {
   const { stream, group, consumer, log, takeOverAfterMs, handle } = options
   const redis = options.redis.duplicate({ maxRetriesPerRequest: null })
   redis.on('error', () => {}) // the loop logs it
@@ -195,11 +195,11 @@ async function newestId(redis: Redis, stream: string): Promise<string> {
 }
 
 /** Reads entries added from now on. State that is read after this resolved misses no change in between. */
-export const readNew = async (options: Omit<ReadAll, 'from'>): Promise<Reader> =>
+export const readNew = async (options: Omit<ReadAll, 'from'>): Promise<StreamReader> =>
   readAll({ ...options, from: await newestId(options.redis, options.stream) })
 
 /** Reads everything after `from` (`$`: new entries only), without a group. */
-export function readAll(options: ReadAll): Reader {
+export function readAll(options: ReadAll): StreamReader {
   const redis = options.redis.duplicate({ maxRetriesPerRequest: null })
   redis.on('error', () => {})
   let last = options.from

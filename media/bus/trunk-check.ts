@@ -14,7 +14,7 @@ import type { BusKeys } from './keys.ts'
 import { jsonOf, toEntries } from './streams.ts'
 
 /** The engine runs its maximum of trunk checks; `owner`: the maximum for this owner. */
-export class ExaminersBusy extends Error {
+export class TrunkChecksBusy extends Error {
   readonly owner: boolean
   constructor(owner: boolean) {
     super('Too many trunk checks are running. Try again later.')
@@ -26,18 +26,18 @@ export class ExaminersBusy extends Error {
 const Busy = z.object({ busy: z.enum(['engine', 'owner']) })
 type BusyReport = z.infer<typeof Busy>
 
-export type Examine = (trunk: TrunkPlan) => Promise<TrunkCheckReport>
+export type RunTrunkCheck = (trunk: TrunkPlan) => Promise<TrunkCheckReport>
 type Parts = { readonly redis: Redis; readonly keys: BusKeys; readonly sealer: Sealer }
 
 const REPORT_KEPT_MS = 60_000
 
-/** Control's side. Null when no engine answered in time; rejects with `ExaminersBusy` when the engine is busy. */
-export async function askForCheck(
+/** Control's side. Null when no engine answered in time; rejects with `TrunkChecksBusy` when the engine is busy. */
+export async function requestCheck(
   { redis, keys, sealer }: Parts,
   trunk: NewTrunk,
   timeoutMs: number,
 ): Promise<TrunkCheckReport | null> {
-  const engine = await examinerOf(redis, keys, trunk.id)
+  const engine = await engineFor(redis, keys, trunk.id)
   if (engine === null) return null
   const id = randomUUID()
   const command: TrunkCheckCommand = {
@@ -54,7 +54,7 @@ export async function askForCheck(
     const [entry] = toEntries((streams as [string, unknown][] | null)?.[0]?.[1])
     const said = entry && jsonOf(entry, 'report')
     const busy = Busy.safeParse(said)
-    if (busy.success) throw new ExaminersBusy(busy.data.busy === 'owner')
+    if (busy.success) throw new TrunkChecksBusy(busy.data.busy === 'owner')
     const report = TrunkCheckReport.safeParse(said)
     return report.success ? report.data : null
   } finally {
@@ -65,7 +65,7 @@ export async function askForCheck(
 /**
  * Prefers the engine that holds the trunk's lease, since it knows most of it; otherwise the one with the fewest calls.
  */
-async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
+async function engineFor(redis: Redis, keys: BusKeys, trunkId: string): Promise<string | null> {
   const [engines, lease] = await Promise.all([aliveEngines(redis, keys), redis.get(keys.trunkLease(trunkId))])
   const ready = engines.filter(({ capacity }) => capacity > 0).sort((one, other) => one.calls - other.calls)
   const owner = ready.find(({ engine, boot }) => lease === `${engine}|${boot}`)
@@ -74,15 +74,15 @@ async function examinerOf(redis: Redis, keys: BusKeys, trunkId: string): Promise
 
 /** Reports the busy engine at once, so that control does not wait for the timeout. */
 function busyReport(error: unknown): BusyReport {
-  if (error instanceof ExaminersBusy) return { busy: error.owner ? 'owner' : 'engine' }
+  if (error instanceof TrunkChecksBusy) return { busy: error.owner ? 'owner' : 'engine' }
   throw error
 }
 
 /** The engine's side. */
-export async function answerCheck(
+export async function runCheck(
   { redis, keys, sealer, clock, log }: Parts & { readonly clock: Clock; readonly log: Log },
   { id, sealed, deadline }: TrunkCheckCommand,
-  examine: Examine,
+  examine: RunTrunkCheck,
 ): Promise<void> {
   if (clock.wall() > deadline) return // control has stopped waiting
   try {

@@ -1,6 +1,6 @@
 /** An announcement spoken once to a person on a separate leg, before that person is connected to the caller. */
 import { frameSamples } from '../audio/frames.ts'
-import { PendingSound } from '../audio/pending.ts'
+import { PendingAudio } from '../audio/pending.ts'
 import type { Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -23,14 +23,14 @@ const LONGEST_MS = 30_000
 
 export class Announcement {
   readonly #options: AnnouncementOptions
-  readonly #sound: PendingSound
+  readonly #sound: PendingAudio
   readonly #stopped = new AbortController()
   readonly #cancelWait: () => void
   #made = false
 
   constructor(options: AnnouncementOptions) {
     this.#options = options
-    this.#sound = new PendingSound(options.sampleRate)
+    this.#sound = new PendingAudio(options.sampleRate)
     this.#cancelWait = options.clock.after(LONGEST_MS, () => this.#end())
     void this.#voice()
   }

@@ -1,5 +1,5 @@
 /** Dials the second leg of a call when its trunk has a free line; control counts the line until it is released. */
-import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
+import { type EngineBus, RequestTimeout } from '../bus/engine-bus.ts'
 import type { CallEventBody } from '../contract/messages.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { Dialer, DialResult } from '../ports/dialer.ts'
@@ -20,7 +20,7 @@ export function createBridgeDialer(options: {
   dialer: Dialer
   /** The trunk line of the caller, used for the second leg as well; undefined when there is none. */
   line: TrunkLine | undefined
-  bus: Pick<EngineBus, 'ask'>
+  bus: Pick<EngineBus, 'request'>
   log: Log
   emit(body: CallEventBody): void
 }): Dialer {
@@ -33,9 +33,9 @@ export function createBridgeDialer(options: {
    */
   async function granted(trunk_id: string, attempt: number): Promise<boolean> {
     try {
-      return (await bus.ask('call.bridge', { call_id, owner_id, trunk_id, attempt }, ASK_MS)).granted
+      return (await bus.request('call.bridge', { call_id, owner_id, trunk_id, attempt }, ASK_MS)).granted
     } catch (error) {
-      if (!(error instanceof AskUnanswered)) log.warn({ err: error }, 'call.bridge failed')
+      if (!(error instanceof RequestTimeout)) log.warn({ err: error }, 'call.bridge failed')
       if (!line?.limited) return true
       emit({ type: 'bridge.closed', attempt }) // it may still be granted
       return false
@@ -50,7 +50,7 @@ export function createBridgeDialer(options: {
       const attempt = attempts
       if (!(await granted(trunkId, attempt))) return NO_LINE
       const close = () => emit({ type: 'bridge.closed', attempt })
-      const result = await dialer.dial({ ...request, patienceMs: PATIENCE_MS })
+      const result = await dialer.dial({ ...request, maxWaitMs: PATIENCE_MS })
       if (result.ok) void result.leg.ended.then(close)
       else close()
       return result

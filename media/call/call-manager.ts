@@ -2,8 +2,8 @@
  * Accepts calls for this engine: commands from the bus, offers from trunks. Owns every live call and closes them all.
  */
 import type { EngineBus } from '../bus/engine-bus.ts'
-import type { Reader } from '../bus/streams.ts'
-import type { AskAnswer } from '../contract/messages.ts'
+import type { StreamReader } from '../bus/streams.ts'
+import type { RequestAnswer } from '../contract/messages.ts'
 import type { InboundOffer } from '../ports/inbound.ts'
 import type { Tts } from '../ports/speech.ts'
 import { Call, type CallDeps } from './call.ts'
@@ -12,21 +12,21 @@ import { Refusals } from './refusals.ts'
 import { CallSpans } from './spans.ts'
 
 /**
- * The reason why an inbound call was rejected. `full`: at capacity. `leaving`: the engine drains. `silence`: control did not
+ * The reason why an inbound call was rejected. `full`: at capacity. `draining`: the engine drains. `control_timeout`: control did not
  * answer in time. `late`: control had given the call up.
  */
-export const SHED = ['full', 'leaving', 'silence', 'late'] as const
-export type Shed = (typeof SHED)[number]
+export const REJECTED_REASONS = ['full', 'draining', 'control_timeout', 'late'] as const
+export type RejectedReason = (typeof REJECTED_REASONS)[number]
 
 export interface CallManagerOptions extends CallDeps {
   bus: EngineBus
   /** Maximum of concurrent calls. */
   capacity: number
-  hears(): boolean
+  sttReady(): boolean
   /** TTS for refusal announcements, on trunks that have them; when omitted, none are played. */
   announcer?: Tts
   /** Called for each inbound call that is rejected for a reason on our side. */
-  onShed?(why: Shed): void
+  onRejected?(reason: RejectedReason): void
   /** False while there is nothing to dial over; other engines then take the calls. */
   ready(): boolean
   /** Identifies the engine's SIP server; null while unreachable. When omitted, no other engine shares a server. */
@@ -40,7 +40,7 @@ export interface CallManager {
   offer(offer: InboundOffer): void
   calls(): number
   /** Re-evaluates `ready` and `signalling` after a change. */
-  look(): void
+  reconcile(): void
   /**
    * Accepts no new calls, and waits until the live ones have ended, `mostMs` milliseconds have passed, or `hurry`
    * aborts.
@@ -50,7 +50,7 @@ export interface CallManager {
   close(graceMs: number): Promise<void>
 }
 
-type Admitted = Extract<AskAnswer<'call.admit'>, { admitted: true }>
+type Admitted = Extract<RequestAnswer<'call.admit'>, { admitted: true }>
 
 /** Milliseconds without an answer of control after which a call is refused. */
 const ADMIT_TIMEOUT_MS = 2000
@@ -70,12 +70,12 @@ class LiveCalls implements CallManager {
   readonly #admissions = new Set<Promise<void>>()
   /** Offers that wait for control's decision; each already occupies capacity. */
   readonly #pending = new Set<InboundOffer>()
-  #readers: readonly Reader[] = []
+  #readers: readonly StreamReader[] = []
   #running = true
   #draining = false
 
   constructor(options: CallManagerOptions) {
-    const { bus, clock, log, announcer, capacity, hears, signalling = () => null, onAccepting = () => {} } = options
+    const { bus, clock, log, announcer, capacity, sttReady, signalling = () => null, onAccepting = () => {} } = options
     this.#options = options
     this.#presence = new Presence({
       bus,
@@ -83,9 +83,9 @@ class LiveCalls implements CallManager {
       log,
       signalling,
       onAccepting,
-      hears,
+      sttReady,
       rooms: options.rooms !== undefined,
-      places: () => ({ calls: this.#occupied(), capacity: this.#accepts() ? capacity : 0 }),
+      load: () => ({ calls: this.#occupied(), capacity: this.#accepts() ? capacity : 0 }),
     })
     this.#refusals = new Refusals({ announcer, clock, log, capacity, free: () => this.#free() })
   }
@@ -121,7 +121,7 @@ class LiveCalls implements CallManager {
     return this.#calls.size
   }
 
-  look(): void {
+  reconcile(): void {
     this.#presence.changed()
   }
 
@@ -152,15 +152,15 @@ class LiveCalls implements CallManager {
   }
 
   async #admit(offer: InboundOffer): Promise<void> {
-    const { bus, onShed, capacity } = this.#options
+    const { bus, onRejected, capacity } = this.#options
     // The SIP server now routes calls elsewhere; those that it sent before it learnt of the draining are still ours.
     if (this.#draining && !this.#presence.isJustDraining()) {
-      onShed?.('leaving')
+      onRejected?.('draining')
       offer.reject('not_ready')
       return
     }
     if (!this.#ready() || this.#occupied() >= capacity) {
-      onShed?.('full')
+      onRejected?.('full')
       offer.reject('too_many_calls')
       return
     }
@@ -171,7 +171,7 @@ class LiveCalls implements CallManager {
     if (!answer) return
     // Control may have given up the admission meanwhile; the call is then not ours.
     if (!this.#running || !(await bus.claim(answer.plan.call_id))) {
-      onShed?.('late')
+      onRejected?.('late')
       offer.reject('not_ready')
       spans.refused('not_ready')
       return
@@ -182,17 +182,17 @@ class LiveCalls implements CallManager {
 
   /** Asks control for the call's plan. Returns null, and has rejected the call, unless control admits it in time. */
   async #askControl(offer: InboundOffer, spans: CallSpans): Promise<Admitted | null> {
-    const { bus, log, onShed } = this.#options
-    let answer: AskAnswer<'call.admit'>
+    const { bus, log, onRejected } = this.#options
+    let answer: RequestAnswer<'call.admit'>
     try {
       const { called, caller, source, trunkId, softphoneId } = offer
       const { engine, boot } = bus
       const phone = softphoneId === undefined ? {} : { softphone_id: softphoneId }
       const request = { engine, boot, trunk_id: trunkId, ...phone, called, caller, source, ...spans.told }
-      answer = await bus.ask('call.admit', request, ADMIT_TIMEOUT_MS)
+      answer = await bus.request('call.admit', request, ADMIT_TIMEOUT_MS)
     } catch (error) {
       log.warn({ err: error }, 'control did not admit an inbound call in time')
-      onShed?.('silence')
+      onRejected?.('control_timeout')
       offer.reject('not_ready')
       spans.refused('not_ready')
       return null

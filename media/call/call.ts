@@ -6,7 +6,7 @@
 import type { AgentSession } from '../agent/agent-session.ts'
 import { TAKEN_OVER } from '../agent/answers.ts'
 import { Conversation, type ConversationOptions } from '../agent/conversation.ts'
-import { voiceAhead } from '../agent/opening.ts'
+import { presynthesize } from '../agent/opening.ts'
 import type { Abilities } from '../agent/own-tools.ts'
 import { lastWords } from '../agent/phrases.ts'
 import { RealtimeConversation } from '../agent/realtime.ts'
@@ -21,10 +21,10 @@ import type { Leg, LegSink, TransferResult } from '../ports/leg.ts'
 import type { Recording } from '../ports/recording.ts'
 import type { Stt, Tts } from '../ports/speech.ts'
 import { recordingSink } from '../recording/sink.ts'
-import { EdgeRecorder } from '../replay/recorder.ts'
+import { ReplayRecorder } from '../replay/recorder.ts'
 import type { Log } from '../shared/log.ts'
 import { createBridgeDialer } from './bridge-dialer.ts'
-import type { CallDeps, EdgeLog, OnSwitch } from './deps.ts'
+import type { CallDeps, OnSwitch, ReplayLog } from './deps.ts'
 import { CallEvents } from './events.ts'
 import { Lease } from './lease.ts'
 import {
@@ -44,7 +44,7 @@ import { SpeakerControl } from './speaker-control.ts'
 import { Timers } from './timers.ts'
 import { Transfers } from './transfers.ts'
 
-export type { CallDeps, EdgeLog, OnSwitch }
+export type { CallDeps, OnSwitch, ReplayLog }
 
 const PROGRESS_MS = 5000
 /** Milliseconds for a knowledge search; it must answer before the wait needs a filler, see agent/toolbox.ts. */
@@ -77,8 +77,8 @@ export class Call {
   #talkedMs = 0
   #wrapUp: CheckedWrapUp | null = null
   #recording: Recording | null = null
-  #edges: ReturnType<EdgeLog['open']> | null = null
-  #recorder: EdgeRecorder | null = null
+  #edges: ReturnType<ReplayLog['open']> | null = null
+  #recorder: ReplayRecorder | null = null
   #recorded: RecordingInfo | null = null
   #monitors: Monitors | null = null
   #transfers: Transfers | null = null
@@ -152,7 +152,7 @@ export class Call {
   #voiceGreeting(): void {
     this.#openSecrets()
     const tts = this.#deps.ttsFor(this.plan, this.#secrets, () => {})
-    void voiceAhead(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // reported when it is spoken
+    void presynthesize(this.plan, tts, this.#dialAbort.signal).catch(() => {}) // reported when it is spoken
   }
 
   #openSecrets(): void {
@@ -185,7 +185,7 @@ export class Call {
         this.#sayGoodbye(effect.reason)
         return
       case 'hang_up':
-        this.#spans.leaving()
+        this.#spans.startHangup()
         void this.#leg?.hangup(effect.reason)
         return
       case 'wrap_up':
@@ -245,8 +245,8 @@ export class Call {
         ...(leg.show ? { show: shown => leg.show!(shown) } : {}),
         onHangup: reason => this.#onAgentDone(reason),
       }
-      if (!realtime) this.#edges = this.#deps.edgeLog?.open(plan.call_id) ?? null
-      if (this.#edges) this.#recorder = new EdgeRecorder(options, this.#edges.write)
+      if (!realtime) this.#edges = this.#deps.replayLog?.open(plan.call_id) ?? null
+      if (this.#edges) this.#recorder = new ReplayRecorder(options, this.#edges.write)
       this.#conversation = realtime
         ? new RealtimeConversation({ ...options, realtime })
         : new Conversation({ ...options, ...this.#recorder?.edges })
@@ -334,7 +334,7 @@ export class Call {
   async #search(query: string): Promise<KnowledgeHit[]> {
     const { owner_id, project_id } = this.plan
     const request = { owner_id, project_id, query: query.slice(0, SEARCH_CHARS) }
-    return (await this.#deps.bus.ask('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
+    return (await this.#deps.bus.request('knowledge.search', request, SEARCH_TIMEOUT_MS)).found
   }
 
   async #give(target: TransferTarget, about: string): Promise<TransferResult> {

@@ -18,7 +18,7 @@ import type { Tracing } from '../shared/tracing.ts'
 export type OnSwitch = (change: ProviderSwitch) => void
 
 /** Stores the inputs and outputs of a conversation for replay. */
-export interface EdgeLog {
+export interface ReplayLog {
   open(callId: string): { write(line: string): void; close(): void }
 }
 
@@ -44,5 +44,5 @@ export interface CallDeps {
   fetch: Fetch
   /** Without it nothing is recorded. */
   recorder?: Recorder
-  edgeLog?: EdgeLog
+  replayLog?: ReplayLog
 }

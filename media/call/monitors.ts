@@ -136,7 +136,7 @@ export class Monitors {
       const settle = (taken: boolean) => {
         cancel()
         this.#waiting = null
-        emit({ type: 'transfer.settled', name, taken })
+        emit({ type: 'transfer.settled', name, accepted: taken })
         resolve(taken ? { ok: true } : { ok: false, code: 'failed', reason: 'Nobody is free to take the call.' })
       }
       const cancel = clock.after(TRANSFER_WAIT_MS, () => settle(false))

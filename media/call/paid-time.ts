@@ -1,4 +1,4 @@
-import { AskUnanswered, type EngineBus } from '../bus/engine-bus.ts'
+import { type EngineBus, RequestTimeout } from '../bus/engine-bus.ts'
 import type { CallPlan } from '../contract/plan.ts'
 import type { Log } from '../shared/log.ts'
 import type { Timers } from './timers.ts'
@@ -44,7 +44,7 @@ export class PaidTime {
     const talked_ms = talkedMs()
     try {
       const { call_id, owner_id } = plan
-      const { paid_ms } = await bus.ask('call.extend', { call_id, owner_id, talked_ms }, EXTEND_TIMEOUT_MS)
+      const { paid_ms } = await bus.request('call.extend', { call_id, owner_id, talked_ms }, EXTEND_TIMEOUT_MS)
       if (paid_ms > this.#paidMs) {
         this.#paidMs = paid_ms
         this.watch()
@@ -52,7 +52,7 @@ export class PaidTime {
       }
     } catch (error) {
       // No answer is not a refusal: talking continues within the hold, and the request is repeated.
-      if (!(error instanceof AskUnanswered)) log.warn({ err: error }, 'call.extend failed')
+      if (!(error instanceof RequestTimeout)) log.warn({ err: error }, 'call.extend failed')
       if (this.#leftMs > EXTEND_TIMEOUT_MS) {
         timers.after(EXTEND_PAUSE_MS, () => void this.#extend())
         return

@@ -3,13 +3,13 @@
 import type { EngineBus } from '../bus/engine-bus.ts'
 import { HEARTBEAT_MS, HEARTBEAT_TTL_MS } from '../bus/keys.ts'
 import {
+  type EngineLoad,
   hasCapacity,
   IN_TRANSIT_MS,
-  INITIALLY_ACCEPTING,
+  INITIALLY_DRAINING,
   isJustDraining,
   loadLevel,
   nextAcceptingState,
-  type Places,
   shouldAccept,
 } from '../bus/load-balancing.ts'
 import type { Heartbeat } from '../contract/messages.ts'
@@ -20,12 +20,12 @@ export interface PresenceOptions {
   bus: Pick<EngineBus, 'heartbeat'>
   clock: Clock
   log: Log
-  places(): Places
-  hears(): boolean
+  load(): EngineLoad
+  sttReady(): boolean
   rooms: boolean
   /** Identifies the engine's SIP server; null while unreachable. */
   signalling(): string | null
-  onAccepting(open: boolean): void
+  onAccepting(accepting: boolean): void
 }
 
 /** Milliseconds after a change, so that a burst of calls causes one heartbeat. */
@@ -35,7 +35,7 @@ const WAITING_BEAT_MS = 500
 
 export class Presence {
   readonly #options: PresenceOptions
-  #door = INITIALLY_ACCEPTING
+  #state = INITIALLY_DRAINING
   #others: readonly Heartbeat[] = []
   #readAtMs = Number.NEGATIVE_INFINITY
   #cancel = () => {}
@@ -67,7 +67,7 @@ export class Presence {
    * otherwise.
    */
   heard(): void {
-    if (!this.#closed && (!this.#door.open || this.#isFullAndAccepting())) this.#round()
+    if (!this.#closed && (!this.#state.accepting || this.#isFullAndAccepting())) this.#round()
   }
 
   /** Call it when the load, the STT or the SIP server have changed. */
@@ -75,7 +75,7 @@ export class Presence {
     this.#acceptIfDue()
     if (this.#closed) return
     // Other engines may wait for this: they drain for as long as they do not know.
-    const isNews = loadLevel(this.#options.places()) !== this.#publishedLevel
+    const isNews = loadLevel(this.#options.load()) !== this.#publishedLevel
     // A full engine reads the others' state at once: by what it knows, all of them may be draining.
     const hurries = (this.#shouldDrain() && !this.#announcedDraining) || this.#isFullAndAccepting() || isNews
     if (hurries) this.#round()
@@ -84,7 +84,7 @@ export class Presence {
 
   /** True while the SIP server may have sent a call before it knew of the draining. */
   isJustDraining(): boolean {
-    return this.#announcedDraining || isJustDraining(this.#door, this.#options.clock.now())
+    return this.#announcedDraining || isJustDraining(this.#state, this.#options.clock.now())
   }
 
   /** Resolves when no call that was sent here can still arrive. */
@@ -109,7 +109,7 @@ export class Presence {
     if (this.#closed) return
     this.#soon = false
     this.#cancel()
-    const ms = this.#door.open && !this.#isFullAndAccepting() ? HEARTBEAT_MS : WAITING_BEAT_MS
+    const ms = this.#state.accepting && !this.#isFullAndAccepting() ? HEARTBEAT_MS : WAITING_BEAT_MS
     this.#cancel = this.#options.clock.after(ms, () => this.#round())
   }
 
@@ -121,7 +121,7 @@ export class Presence {
   }
 
   async #beat(): Promise<void> {
-    const { bus, clock, log, hears, rooms } = this.#options
+    const { bus, clock, log, sttReady, rooms } = this.#options
     if (this.#beating && !this.#closed) {
       this.#isStale = true
       return
@@ -130,10 +130,10 @@ export class Presence {
     this.#isStale = false
     const drains = this.#shouldDrain()
     this.#announcedDraining = drains
-    const published = { ...this.#own(), open: this.#door.open && !drains }
+    const published = { ...this.#own(), accepting: this.#state.accepting && !drains }
     this.#publishedLevel = loadLevel(published)
     try {
-      this.#others = await bus.heartbeat({ ...published, hears: hears(), rooms })
+      this.#others = await bus.heartbeat({ ...published, stt_ready: sttReady(), rooms })
       this.#readAtMs = clock.now()
       // Decided by what the others were sent; later changes wait for the next heartbeat.
       if (drains && !shouldAccept(published, this.#others)) this.#setAccepting(false)
@@ -145,13 +145,13 @@ export class Presence {
     if (!this.#closed) this.#acceptIfDue()
     // It should drain, by what it has just read: announce it and read the others' state first.
     if (!drains && this.#shouldDrain()) this.#round()
-    else if (published.open !== this.#door.open || this.#isStale) this.#beatSoon()
+    else if (published.accepting !== this.#state.accepting || this.#isStale) this.#beatSoon()
     else if (drains && !this.#soon) this.#again() // sooner than an accepting engine
   }
 
   #own() {
-    const { places, signalling } = this.#options
-    const { calls, capacity } = places()
+    const { load, signalling } = this.#options
+    const { calls, capacity } = load()
     const server = signalling()
     return { calls, capacity, ...(server === null ? {} : { signalling: server }) }
   }
@@ -166,24 +166,24 @@ export class Presence {
   }
 
   #isFullAndAccepting(): boolean {
-    const places = this.#options.places()
-    return this.#door.open && places.capacity > 0 && !hasCapacity(places)
+    const load = this.#options.load()
+    return this.#state.accepting && load.capacity > 0 && !hasCapacity(load)
   }
 
   #shouldDrain(): boolean {
-    return this.#door.open && !this.#shouldAccept()
+    return this.#state.accepting && !this.#shouldAccept()
   }
 
   #acceptIfDue(): void {
-    if (!this.#door.open && this.#shouldAccept()) this.#setAccepting(true)
+    if (!this.#state.accepting && this.#shouldAccept()) this.#setAccepting(true)
   }
 
-  #setAccepting(open: boolean): void {
+  #setAccepting(accepting: boolean): void {
     const { clock, log, onAccepting } = this.#options
-    const door = nextAcceptingState(this.#door, open, clock.now(), this.#own(), this.#known())
-    if (door === this.#door) return
-    this.#door = door
-    log.info({ open }, 'inbound routing changed')
-    onAccepting(open)
+    const current = nextAcceptingState(this.#state, accepting, clock.now(), this.#own(), this.#known())
+    if (current === this.#state) return
+    this.#state = current
+    log.info({ accepting }, 'inbound routing changed')
+    onAccepting(accepting)
   }
 }

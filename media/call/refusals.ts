@@ -3,7 +3,7 @@
  */
 import { FRAME_MS } from '../audio/frames.ts'
 import type { Refusal } from '../contract/messages.ts'
-import type { EarlySound, InboundOffer, RefusalAnnouncement } from '../ports/inbound.ts'
+import type { EarlyMedia, InboundOffer, RefusalAnnouncement } from '../ports/inbound.ts'
 import type { Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
@@ -92,7 +92,7 @@ export class Refusals {
   }
 
   /** Returns a function that stops it. */
-  #play(sound: EarlySound, words: RefusalAnnouncement, announcer: Tts, onSaid: () => void): () => void {
+  #play(sound: EarlyMedia, words: RefusalAnnouncement, announcer: Tts, onSaid: () => void): () => void {
     const { clock, log } = this.#options
     const { sampleRate } = sound
     const tts: Tts = { speak: (options, signal) => announcer.speak({ ...options, keep: true }, signal) }

@@ -74,7 +74,7 @@ export class CallSpans {
   }
 
   /** Starts the span of our hang-up. */
-  leaving(): void {
+  startHangup(): void {
     this.#begin(this.#direction === 'web' ? 'leave' : 'BYE', 'client')
   }
 
@@ -127,9 +127,9 @@ export class CallSpans {
   }
 
   /** Follows the semantic conventions for generative AI. An unknown tool's name is model output, so it is omitted. */
-  #tool({ name, started_ms, ms, verdict, http_status }: ToolCall): void {
+  #tool({ name, started_ms, ms, status, http_status }: ToolCall): void {
     const startMs = this.#answeredMs + started_ms
-    const named = verdict === 'unknown_tool' ? null : name
+    const named = status === 'unknown_tool' ? null : name
     const attributes = {
       'gen_ai.operation.name': 'execute_tool',
       ...(named === null ? {} : { 'gen_ai.tool.name': named }),
@@ -137,7 +137,7 @@ export class CallSpans {
     }
     const title = named === null ? 'execute_tool' : `execute_tool ${named}`
     const span = this.#tracing.start(title, { parent: this.traceparent, startMs, attributes })
-    span.end({ endMs: startMs + ms, error: verdict === 'ok' ? undefined : verdict })
+    span.end({ endMs: startMs + ms, error: status === 'ok' ? undefined : status })
   }
 
   #end({ status, ended_reason, answered_by, answered_at, sip_code, ended_at }: CallRecord): void {

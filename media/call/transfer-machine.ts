@@ -17,19 +17,19 @@ export interface TransferRequest {
 export type TransferState =
   | { phase: 'idle' }
   /** The carrier was asked and reports progress. `dropped`: why no other way is tried when it fails. */
-  | { phase: 'referring'; wish: TransferRequest; dropped: string | null }
+  | { phase: 'referring'; request: TransferRequest; dropped: string | null }
   /** `rings`: the target's telephone is ringing. */
-  | { phase: 'dialing'; wish: TransferRequest; rings: boolean }
+  | { phase: 'dialing'; request: TransferRequest; rings: boolean }
   /** The target hears who is calling. */
-  | { phase: 'announcing'; wish: TransferRequest }
+  | { phase: 'announcing'; request: TransferRequest }
   /**
    * `replacing`: the carrier was asked to connect the two directly. `alone`: how the target's leg has ended meanwhile.
    */
-  | { phase: 'joined'; replacing: boolean; alone: EndedReason | null }
+  | { phase: 'joined'; replacing: boolean; targetEnded: EndedReason | null }
   | { phase: 'over' }
 
 export type TransferInput =
-  | { type: 'wish'; wish: TransferRequest }
+  | { type: 'request'; request: TransferRequest }
   /** Result of the REFER; `elsewhere`: the carrier does not do it, another way may work. */
   | { type: 'referred'; ok: true }
   | { type: 'referred'; ok: false; elsewhere: boolean; reason: string }
@@ -98,19 +98,19 @@ const EARLY_SILENT_MS = 6000
  * Selects the audio for the waiting caller. `silentMs`: milliseconds since the target's early media was last audible;
  * null when it never was, and ringing is then generated locally (RFC 3960 §3.2).
  */
-export function heardBy(state: TransferState, silentMs: number | null): 'music' | 'ringing' | 'early' {
+export function waitingAudio(state: TransferState, silentMs: number | null): 'music' | 'ringing' | 'early' {
   // The caller still waits during an announcement to the target; music after ringing would sound like a step back.
-  if (state.phase !== 'dialing' || !state.rings || state.wish.announces) return 'music'
+  if (state.phase !== 'dialing' || !state.rings || state.request.announces) return 'music'
   return silentMs !== null && silentMs < EARLY_SILENT_MS ? 'early' : 'ringing'
 }
 
 function onIdle(state: TransferState, input: TransferInput): TransferStep {
   if (input.type === 'caller_ended') return { state: { phase: 'over' }, effects: [] }
-  if (input.type !== 'wish') return same(state)
+  if (input.type !== 'request') return same(state)
   // Only the engine can play the announcement, so it dials the target itself.
-  return input.wish.refer && !input.wish.announces
-    ? { state: { phase: 'referring', wish: input.wish, dropped: null }, effects: [{ type: 'refer' }] }
-    : dial(input.wish)
+  return input.request.refer && !input.request.announces
+    ? { state: { phase: 'referring', request: input.request, dropped: null }, effects: [{ type: 'refer' }] }
+    : dial(input.request)
 }
 
 /**
@@ -126,19 +126,21 @@ function onReferring(state: Extract<TransferState, { phase: 'referring' }>, inpu
     case 'referred':
       if (input.ok) return { state: { phase: 'over' }, effects: [{ type: 'settle', ok: true }] }
       if (state.dropped !== null) return give(state.dropped)
-      return input.elsewhere ? dial({ ...state.wish, refer: false }) : give(input.reason)
+      return input.elsewhere ? dial({ ...state.request, refer: false }) : give(input.reason)
     default:
       return same(state)
   }
 }
 
 function onDialing(state: Extract<TransferState, { phase: 'dialing' }>, input: TransferInput): TransferStep {
-  const { wish } = state
+  const { request } = state
   switch (input.type) {
     case 'ringing':
       return same({ ...state, rings: true })
     case 'answered':
-      return wish.announces ? { state: { phase: 'announcing', wish }, effects: [{ type: 'announce' }] } : join(wish)
+      return request.announces
+        ? { state: { phase: 'announcing', request }, effects: [{ type: 'announce' }] }
+        : join(request)
     case 'not_answered':
       return give(input.reason)
     case 'cancel':
@@ -153,7 +155,7 @@ function onDialing(state: Extract<TransferState, { phase: 'dialing' }>, input: T
 function onAnnouncing(state: Extract<TransferState, { phase: 'announcing' }>, input: TransferInput): TransferStep {
   switch (input.type) {
     case 'announced':
-      return join(state.wish)
+      return join(state.request)
     case 'target_ended':
       return give(THEY_LEFT)
     case 'cancel':
@@ -171,14 +173,14 @@ function onJoined(state: Extract<TransferState, { phase: 'joined' }>, input: Tra
       const reason = input.broken ?? 'transferred'
       // The caller may have replaced our leg: the carrier reports it next.
       return state.replacing
-        ? { state: { ...state, alone: reason }, effects: [{ type: 'await_carrier' }] }
+        ? { state: { ...state, targetEnded: reason }, effects: [{ type: 'await_carrier' }] }
         : hangUpCaller(reason)
     }
     case 'referred':
       if (input.ok) return { state: { phase: 'over' }, effects: [{ type: 'hang_up_target' }] }
-      return state.alone ? hangUpCaller(state.alone) : same({ ...state, replacing: false })
+      return state.targetEnded ? hangUpCaller(state.targetEnded) : same({ ...state, replacing: false })
     case 'carrier_silent':
-      return state.alone ? hangUpCaller(state.alone) : same(state)
+      return state.targetEnded ? hangUpCaller(state.targetEnded) : same(state)
     case 'cancel':
     case 'caller_ended':
       return { state: { phase: 'over' }, effects: [{ type: 'hang_up_target' }] }
@@ -188,12 +190,12 @@ function onJoined(state: Extract<TransferState, { phase: 'joined' }>, input: Tra
 }
 
 const same = (state: TransferState): TransferStep => ({ state, effects: [] })
-const dial = (wish: TransferRequest): TransferStep => ({
-  state: { phase: 'dialing', wish, rings: false },
+const dial = (request: TransferRequest): TransferStep => ({
+  state: { phase: 'dialing', request, rings: false },
   effects: [{ type: 'dial' }],
 })
 const join = ({ refer }: TransferRequest): TransferStep => ({
-  state: { phase: 'joined', replacing: refer, alone: null },
+  state: { phase: 'joined', replacing: refer, targetEnded: null },
   effects: [
     { type: 'join', replace: refer },
     { type: 'settle', ok: true },

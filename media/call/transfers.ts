@@ -6,17 +6,17 @@
 import type { AgentControls } from '../agent/agent-session.ts'
 import { Dictation } from '../agent/dictation.ts'
 import { mix } from '../audio/mix.ts'
-import { SoundPipe } from '../audio/pipe.ts'
+import { AudioPipe } from '../audio/pipe.ts'
 import { createNarrower, narrowRate } from '../audio/wideband.ts'
 import type { CallEventBody, EndedReason } from '../contract/messages.ts'
-import { ABOUT, type CallPlan, type TransferTarget } from '../contract/plan.ts'
+import { ABOUT_PLACEHOLDER, type CallPlan, type TransferTarget } from '../contract/plan.ts'
 import type { Dialer, DialResult } from '../ports/dialer.ts'
 import type { AudioFrame, Leg, LegSink, TransferResult, TrunkLine } from '../ports/leg.ts'
 import type { Stt, Tts, Vad } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { Announcement } from './announcement.ts'
-import { HoldSound } from './hold-sound.ts'
+import { HoldAudio } from './hold-audio.ts'
 import {
   noTransfer,
   stepTransfer,
@@ -74,10 +74,10 @@ interface Run {
 interface Second {
   leg: Leg
   /** The caller's audio at the target's rate; the target's at the caller's. */
-  toTarget: SoundPipe
-  fromTarget: SoundPipe
+  toTarget: AudioPipe
+  fromTarget: AudioPipe
   /** Audio of an operator who speaks to both. */
-  fromOperator: SoundPipe
+  fromOperator: AudioPipe
   announcement: Announcement | null
   dictation: Dictation | null
 }
@@ -87,7 +87,7 @@ export class Transfers {
   #state: TransferState = noTransfer
   #run: Run | null = null
   #second: Second | null = null
-  #hold: HoldSound | null = null
+  #hold: HoldAudio | null = null
   /** The caller waits for an operator. */
   #waitsElsewhere = false
   /** Our pending dials and hang-ups. */
@@ -122,7 +122,7 @@ export class Transfers {
       this.#run = { target, about, abort: new AbortController(), resolve }
       this.#startWaiting(target.to)
       const refer = line.transfer === 'refer' && this.#options.leg.transfer !== undefined
-      this.#feed({ type: 'wish', wish: { refer, announces: target.announce !== null } })
+      this.#feed({ type: 'request', request: { refer, announces: target.announce !== null } })
     })
   }
 
@@ -214,7 +214,7 @@ export class Transfers {
   }
 
   #startWaiting(to: string): void {
-    this.#hold = new HoldSound(this.#options.leg.sampleRate, to)
+    this.#hold = new HoldAudio(this.#options.leg.sampleRate, to)
   }
 
   #feed(input: TransferInput): void {
@@ -278,7 +278,7 @@ export class Transfers {
     const run = this.#run
     this.#run = null
     if (!run) return
-    this.#options.emit({ type: 'transfer.settled', name: run.target.name, taken: effect.ok })
+    this.#options.emit({ type: 'transfer.settled', name: run.target.name, accepted: effect.ok })
     run.resolve(effect.ok ? { ok: true } : { ok: false, code: 'failed', reason: effect.reason })
   }
 
@@ -300,7 +300,7 @@ export class Transfers {
       plan: { ...plan, room: null, softphone_id: null, trunk_id: line.trunkId, from: line.number, to: run.target.to },
       signal: run.abort.signal,
       onRinging: () => run === this.#run && this.#feed({ type: 'ringing' }),
-      onEarlySound: (frame, sampleRate) => run === this.#run && this.#hold?.early(frame, sampleRate),
+      onEarlyMedia: (frame, sampleRate) => run === this.#run && this.#hold?.early(frame, sampleRate),
       // Diversion tells the target why our number calls; an outbound call of ours has none.
       ...(plan.direction === 'in' ? { divertedFrom: line.number } : {}),
     })
@@ -326,9 +326,9 @@ export class Transfers {
     const { leg } = this.#options
     const second: Second = {
       leg: target,
-      toTarget: new SoundPipe(leg.sampleRate, target.sampleRate),
-      fromTarget: new SoundPipe(target.sampleRate, leg.sampleRate),
-      fromOperator: new SoundPipe(leg.sampleRate, target.sampleRate),
+      toTarget: new AudioPipe(leg.sampleRate, target.sampleRate),
+      fromTarget: new AudioPipe(target.sampleRate, leg.sampleRate),
+      fromOperator: new AudioPipe(leg.sampleRate, target.sampleRate),
       announcement: null,
       dictation: null,
     }
@@ -362,7 +362,7 @@ export class Transfers {
     const second = this.#second!
     second.announcement = new Announcement({
       // A replacer function: in a string, `$` would be special.
-      text: target.announce!.replaceAll(ABOUT, () => about),
+      text: target.announce!.replaceAll(ABOUT_PLACEHOLDER, () => about),
       voice: plan.voice,
       language: plan.language,
       sampleRate: second.leg.sampleRate,

@@ -91,7 +91,7 @@ export const TurnLatency = z.object({
 })
 export type TurnLatency = z.infer<typeof TurnLatency>
 
-export const ToolVerdict = z.enum([
+export const ToolStatus = z.enum([
   'ok',
   'http_error',
   'timeout',
@@ -103,14 +103,14 @@ export const ToolVerdict = z.enum([
   'unknown_tool',
   'failed',
 ])
-export type ToolVerdict = z.infer<typeof ToolVerdict>
+export type ToolStatus = z.infer<typeof ToolStatus>
 
 export const ToolCall = z.object({
   name: z.string(),
   arguments: z.record(z.string(), z.unknown()),
   started_ms: z.int(),
   ms: z.int(),
-  verdict: ToolVerdict,
+  status: ToolStatus,
   http_status: z.int().nullable(),
   /** Result that the model received, cut to 4 KB. */
   result: z.string(),
@@ -216,7 +216,7 @@ export const CallEvent = z.discriminatedUnion('type', [
   z.object({ ...head, type: z.literal('monitor.whispered'), ...monitor, text: z.string() }),
   /** A transfer waits for an operator to take the call over in a browser; `name` is the name of the transfer target. */
   z.object({ ...head, type: z.literal('transfer.waiting'), name: z.string() }),
-  z.object({ ...head, type: z.literal('transfer.settled'), name: z.string(), taken: z.boolean() }),
+  z.object({ ...head, type: z.literal('transfer.settled'), name: z.string(), accepted: z.boolean() }),
   /** Start of a transfer to a telephone: the carrier is asked (`refer`), or the engine dials the target (`bridge`). */
   z.object({ ...head, type: z.literal('transfer.started'), name: z.string(), by: z.enum(['refer', 'bridge']) }),
   /** Releases the second line that `call.bridge` reserved. */
@@ -304,7 +304,7 @@ export const Refusal = z.enum([
 export type Refusal = z.infer<typeof Refusal>
 
 /** Requests of an engine to control during a call: request and answer, by name. */
-export const asks = {
+export const requests = {
   'call.admit': {
     request: z.object({
       engine: z.string(),
@@ -348,9 +348,9 @@ export const asks = {
     answer: z.object({ granted: z.boolean() }),
   },
 } as const
-export type AskName = keyof typeof asks
-export type AskRequest<N extends AskName> = z.infer<(typeof asks)[N]['request']>
-export type AskAnswer<N extends AskName> = z.infer<(typeof asks)[N]['answer']>
+export type RequestName = keyof typeof requests
+export type RequestBody<N extends RequestName> = z.infer<(typeof requests)[N]['request']>
+export type RequestAnswer<N extends RequestName> = z.infer<(typeof requests)[N]['answer']>
 
 /** Published by each engine every two seconds; expires in Redis when the engine stops renewing it. */
 export const Heartbeat = z.object({
@@ -361,12 +361,12 @@ export const Heartbeat = z.object({
   at: z.int(),
   calls: z.int().nonnegative(),
   capacity: z.int().nonnegative(),
-  hears: z.boolean(),
+  stt_ready: z.boolean(),
   /** True when the engine can join LiveKit rooms. */
   rooms: z.boolean().default(false),
   /** Identifies the engine's SIP server: equal values mean the same server. Omitted while the server is unreachable. */
   signalling: z.string().optional(),
   /** True when the SIP server sends inbound calls to this engine and should continue to. */
-  open: z.boolean().optional(),
+  accepting: z.boolean().optional(),
 })
 export type Heartbeat = z.infer<typeof Heartbeat>

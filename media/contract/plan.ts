@@ -67,7 +67,7 @@ export type TtsPlan = z.infer<typeof TtsPlan>
 /** `to` of a transfer to an operator in a browser. */
 export const BROWSER = 'browser'
 /** Placeholder in a target's `announce`: replaced by the agent's summary of the caller. */
-export const ABOUT = '{{about}}'
+export const ABOUT_PLACEHOLDER = '{{about}}'
 /** A destination that the agent may transfer the call to: `to` is `browser`, an E.164 number or a SIP URI. */
 export const TransferTarget = z.object({
   name: z.string().min(1),

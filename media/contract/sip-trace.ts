@@ -1,8 +1,8 @@
 /** SIP traces and their diagnosis, as engines send them to control. Secrets are masked before they reach this type. */
 import { z } from 'zod'
 
-/** One message; `made_up`: a substitute that our SIP server generated because no message arrived. */
-export const SipSeen = z.object({
+/** One message; `generated`: a substitute that our SIP server generated because no message arrived. */
+export const TracedMessage = z.object({
   /** Epoch milliseconds. */
   at: z.int(),
   /** True when we sent it. */
@@ -12,10 +12,10 @@ export const SipSeen = z.object({
   /** `host:port` */
   target: z.string(),
   transport: z.enum(['udp', 'tcp', 'tls']),
-  made_up: z.boolean(),
+  generated: z.boolean(),
   text: z.string(),
 })
-export type SipSeen = z.infer<typeof SipSeen>
+export type TracedMessage = z.infer<typeof TracedMessage>
 
 /** Closed list; part of the public API. */
 export const DiagnosisCode = z.enum([
@@ -66,7 +66,7 @@ export type DiagnosisCode = z.infer<typeof DiagnosisCode>
 export const Diagnosis = z.object({
   code: DiagnosisCode,
   /** The cause. */
-  words: z.string(),
+  message: z.string(),
   /** Instructions to fix it; null when there is nothing to do. */
   advice: z.string().nullable(),
   /** Indexes of the messages that prove it. */
@@ -75,9 +75,9 @@ export const Diagnosis = z.object({
 export type Diagnosis = z.infer<typeof Diagnosis>
 
 export const SipTrace = z.object({
-  messages: z.array(SipSeen),
+  messages: z.array(TracedMessage),
   /** Number of messages omitted between the first and the last ones. */
-  left_out: z.int().nonnegative(),
+  omitted: z.int().nonnegative(),
   diagnosis: Diagnosis.nullable(),
 })
 export type SipTrace = z.infer<typeof SipTrace>
@@ -87,7 +87,7 @@ export const TrunkCheckStep = z.object({
   /** `host:port` */
   host: z.string(),
   ok: z.boolean(),
-  words: z.string(),
+  message: z.string(),
   ms: z.int().nonnegative(),
 })
 export type TrunkCheckStep = z.infer<typeof TrunkCheckStep>

@@ -1,14 +1,14 @@
 /** Circuit breakers for vendors. Pure: time is an argument, in ms. */
 import { errorOfStatus, VendorError } from './vendor-error.ts'
 
-export interface Breaker {
+export interface CircuitBreaker {
   /** Number of consecutive failures. */
   failures: number
   /** Until this time the vendor is used only when no other is available. */
   openUntilMs: number
 }
 
-export const CLOSED: Breaker = { failures: 0, openUntilMs: Number.NEGATIVE_INFINITY }
+export const CLOSED: CircuitBreaker = { failures: 0, openUntilMs: Number.NEGATIVE_INFINITY }
 
 const FIRST_REST_MS = 5000
 const MAX_REST_MS = 120_000
@@ -16,7 +16,7 @@ const MAX_REST_MS = 120_000
 const REFUSED_REST_MS = 300_000
 
 /** The pause doubles with each consecutive failure, and is never shorter than Retry-After. */
-export function afterFailure(breaker: Breaker, error: VendorError, nowMs: number): Breaker {
+export function afterFailure(breaker: CircuitBreaker, error: VendorError, nowMs: number): CircuitBreaker {
   const failures = breaker.failures + 1
   const growing = Math.min(MAX_REST_MS, FIRST_REST_MS * 2 ** (failures - 1))
   const restMs = error.code === 'unauthorized' ? REFUSED_REST_MS : Math.max(growing, error.retryAfterMs ?? 0)
@@ -28,7 +28,7 @@ export function afterFailure(breaker: Breaker, error: VendorError, nowMs: number
  */
 export function inOrder<T extends { name: string; id?: string }>(
   list: readonly T[],
-  breakers: ReadonlyMap<string, Breaker>,
+  breakers: ReadonlyMap<string, CircuitBreaker>,
   nowMs: number,
 ): T[] {
   const restUntil = ({ name, id = name }: T) => (breakers.get(id) ?? CLOSED).openUntilMs

@@ -13,7 +13,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Stt, SttStream, Transcript } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
-import { SoundTimeline } from './sound-timeline.ts'
+import { AudioTimeline } from './audio-timeline.ts'
 import { VendorError } from './vendor-error.ts'
 import { openVendorSocket, parseJson, type VendorSocket } from './vendor-socket.ts'
 
@@ -99,7 +99,7 @@ class DeepgramStream implements SttStream {
   readonly #options: DeepgramOptions
   readonly #rate: number
   readonly #url: string
-  readonly #timeline = new SoundTimeline()
+  readonly #timeline = new AudioTimeline()
   readonly #waiters = new Set<Waiter>()
   #socket: VendorSocket | null = null
   #open = false

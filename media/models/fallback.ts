@@ -10,7 +10,7 @@ import type { AudioFrame } from '../ports/leg.ts'
 import type { Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { SpokenWord, Stt, SttStream, Transcript, Tts } from '../ports/speech.ts'
 import type { Clock } from '../shared/clock.ts'
-import { afterFailure, type Breaker, inOrder, toVendorError } from './circuit-breaker.ts'
+import { afterFailure, type CircuitBreaker, inOrder, toVendorError } from './circuit-breaker.ts'
 import { VendorError } from './vendor-error.ts'
 
 export type Switch = ProviderSwitch
@@ -20,7 +20,7 @@ export interface FallbackOptions {
   /** Reports a switch for the call record. */
   onSwitch(event: Switch): void
   /** Circuit breakers by provider; calls that share the map learn from each other. */
-  breakers?: Map<string, Breaker>
+  breakers?: Map<string, CircuitBreaker>
   /** Milliseconds to the first item after which a provider has failed, unless it is the last one. */
   firstMs?: number
 }
@@ -112,7 +112,7 @@ type Chain<P extends Provider> = ReturnType<typeof createChain<P>>
 
 function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[], options: FallbackOptions) {
   if (list.length === 0) throw new RangeError(`No ${kind} provider is configured`)
-  const { clock, breakers = new Map<string, Breaker>(), onSwitch } = options
+  const { clock, breakers = new Map<string, CircuitBreaker>(), onSwitch } = options
   const order = () => inOrder(list, breakers, clock.now())
   const succeeded = ({ name, id = name }: P) => void breakers.delete(id)
   /** Records the failure and returns the error to throw. */

@@ -12,8 +12,8 @@ import type { ChatMessage } from '../ports/llm.ts'
 import type { RealtimeModel, RealtimeOptions, RealtimeStream } from '../ports/realtime-model.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
+import { createSpeechDecoder, type SpeechDecoder, toPcm24 } from './openai-realtime-audio.ts'
 import { ServerEvent, type ToolMessage, toItems, toResult, VENDOR } from './openai-realtime-events.ts'
-import { createSpeechDecoder, type SpeechDecoder, toPcm24 } from './openai-realtime-sound.ts'
 import { VendorError } from './vendor-error.ts'
 import { openVendorSocket, parseJson, type VendorSocket } from './vendor-socket.ts'
 
@@ -101,7 +101,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
     }
   }
 
-  tell(message: ChatMessage): void {
+  addMessage(message: ChatMessage): void {
     for (const item of toItems(message)) this.#addItem(item)
   }
 
@@ -109,7 +109,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
     this.#addItem({ type: 'message', role: 'system', content: [{ type: 'input_text', text }] })
   }
 
-  giveResult(result: ToolMessage): void {
+  addToolResult(result: ToolMessage): void {
     this.#addItem(toResult(result))
   }
 

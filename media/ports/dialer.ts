@@ -26,14 +26,14 @@ export interface DialOptions {
   signal: AbortSignal
   onRinging(): void
   /** Receives the early media at `sampleRate` (Hz). When omitted, early media is discarded. */
-  onEarlySound?(frame: AudioFrame, sampleRate: number): void
+  onEarlyMedia?(frame: AudioFrame, sampleRate: number): void
   /** Our number that the original inbound call reached, when this dial forwards that call (Diversion, RFC 5806). */
   divertedFrom?: string
   /**
    * Milliseconds to wait for a rate token on a trunk with `max_cps`. When omitted, the dial waits as long as a call
    * may.
    */
-  patienceMs?: number
+  maxWaitMs?: number
 }
 
 /** Makes outbound legs. Never throws: every problem is a `DialFailure`. */

@@ -10,7 +10,7 @@ export interface RefusalAnnouncement {
 }
 
 /** Early media of a call that is not answered (RFC 3960). It is not billed. */
-export interface EarlySound {
+export interface EarlyMedia {
   /** Sample rate of the PCM in Hz. */
   sampleRate: number
   /** Starts the sound; call it once. The caller's audio is discarded. */
@@ -36,7 +36,7 @@ export interface InboundOffer {
   /** Announcement to play before that refusal; null when there is none. */
   announcementOf?(refusal: Refusal): RefusalAnnouncement | null
   /** Opens early media; call it once, then only `reject`, which ends it. Null when early media is not possible. */
-  early?(): Promise<EarlySound | null>
+  early?(): Promise<EarlyMedia | null>
   /** Reports the id of the call that this offer became. */
   admitted?(callId: string): void
 }

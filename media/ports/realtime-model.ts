@@ -48,11 +48,11 @@ export interface RealtimeStream {
   /** Sends 20 ms of the caller's audio. */
   push(frame: AudioFrame): void
   /** Adds something that was said or done without the model to its context; it does not answer. */
-  tell(message: ChatMessage): void
+  addMessage(message: ChatMessage): void
   /** Adds instructions for the next answers; the caller does not hear them. */
   instruct(text: string): void
   /** Returns the result of a tool that the model called. */
-  giveResult(result: Extract<ChatMessage, { role: 'tool' }>): void
+  addToolResult(result: Extract<ChatMessage, { role: 'tool' }>): void
   /** Requests an answer, after the current one if there is one. */
   respond(): void
   /** Cancels the current answer because the caller took the turn by other means than voice. */

@@ -120,7 +120,7 @@ class SpoolRecorder implements OpenRecorder {
     const { signal } = this.#closing
     const key = recordingKey(owner_id, call_id)
     return this.#retryUntilClosed(call_id, 'could not store recording, will retry', async () => {
-      await this.#uploads.add(() => blobs.take(key, file, { contentType: CONTENT_TYPE, signal }))
+      await this.#uploads.add(() => blobs.store(key, file, { contentType: CONTENT_TYPE, signal }))
       return { key, ...size }
     })
   }

@@ -26,7 +26,7 @@ function steps(events: readonly CallEventBody[]): string[] {
         return [`${role}: ${interrupted ? `${heard_text} —` : text}`]
       }
       case 'tool.finished':
-        return [`tool ${event.tool.name} ${JSON.stringify(event.tool.arguments)}: ${event.tool.verdict}`]
+        return [`tool ${event.tool.name} ${JSON.stringify(event.tool.arguments)}: ${event.tool.status}`]
       case 'filler.spoken':
         return [`filler: ${event.text}`]
       default:

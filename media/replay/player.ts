@@ -14,7 +14,7 @@ import type { Clock } from '../shared/clock.ts'
 import { type Fetch, FetchError, type FetchErrorCode } from '../shared/fetch.ts'
 import type { Log } from '../shared/log.ts'
 import { type CallLog, chunkCodec, type LogEntry, responseCodec, textToPcm } from './log.ts'
-import { createMailbox, type Edges, type Mailbox, requestKey } from './recorder.ts'
+import { type ConversationPorts, createMailbox, type Mailbox, requestKey } from './recorder.ts'
 
 export interface PlayOptions {
   /** Fields that replace those of the recorded plan. */
@@ -168,7 +168,7 @@ class Player {
     timer?.run()
   }
 
-  edges(listen: (onVoice: (entry: Extract<LogEntry, { type: 'voice' }>) => void) => void): Edges {
+  edges(listen: (onVoice: (entry: Extract<LogEntry, { type: 'voice' }>) => void) => void): ConversationPorts {
     const { header } = this.#log
     const clock: Clock = {
       now: () => this.nowMs,
@@ -220,7 +220,7 @@ class Player {
     }
   }
 
-  #abilities(): Edges['abilities'] {
+  #abilities(): ConversationPorts['abilities'] {
     const { abilities } = this.#log.header
     const had = (name: (typeof abilities)[number]) => abilities.includes(name)
     const lost = () => Promise.reject(new Error('not in the log'))

@@ -11,7 +11,10 @@ import type { Clock } from '../shared/clock.ts'
 import type { FetchError } from '../shared/fetch.ts'
 import { chunkCodec, LOG_VERSION, type LogEntry, type LogHeader, pcmToText, responseCodec } from './log.ts'
 
-export type Edges = Pick<ConversationOptions, 'clock' | 'vad' | 'stt' | 'tts' | 'llm' | 'fetch' | 'abilities'>
+export type ConversationPorts = Pick<
+  ConversationOptions,
+  'clock' | 'vad' | 'stt' | 'tts' | 'llm' | 'fetch' | 'abilities'
+>
 
 type WithoutTime<T> = T extends unknown ? Omit<T, 'at'> : never
 
@@ -28,10 +31,10 @@ export const requestKey = {
 
 const ABILITIES = ['sendDtmf', 'transfer', 'searchKnowledge'] as const
 
-export class EdgeRecorder {
-  readonly edges: Edges
+export class ReplayRecorder {
+  readonly edges: ConversationPorts
   readonly #write: (line: string) => void
-  readonly #real: Edges
+  readonly #real: ConversationPorts
   readonly #queue: { entry: WithoutTime<LogEntry>; deliver(): void }[] = []
   #pumping = false
   #pulling = false
@@ -121,7 +124,7 @@ export class EdgeRecorder {
     return id
   }
 
-  #recorded(): Edges {
+  #recorded(): ConversationPorts {
     const { clock, vad, stt, tts, llm, fetch, abilities } = this.#real
     const now: Clock = {
       now: () => this.#nowMs,

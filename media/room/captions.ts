@@ -2,7 +2,7 @@
 
 import type { DisplayUpdate } from '../ports/leg.ts'
 import type { Log } from '../shared/log.ts'
-import type { RoomLink } from './link.ts'
+import type { RoomConnection } from './connection.ts'
 
 type Words = Extract<DisplayUpdate, { type: 'words' }>
 
@@ -17,14 +17,14 @@ export interface CaptionsOptions {
 }
 
 export class Captions {
-  readonly #link: Pick<RoomLink, 'caption'>
+  readonly #link: Pick<RoomConnection, 'caption'>
   readonly #options: CaptionsOptions
   /** Pending captions by segment, in order of arrival. */
   readonly #waiting = new Map<string, Words>()
   #sending: Promise<void> | null = null
   #failed = false
 
-  constructor(link: Pick<RoomLink, 'caption'>, options: CaptionsOptions) {
+  constructor(link: Pick<RoomConnection, 'caption'>, options: CaptionsOptions) {
     this.#link = link
     this.#options = options
   }

@@ -11,9 +11,9 @@ import type { RoomAccess } from '../ports/rooms.ts'
 import type { Pacer } from '../rtp/pacer.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
+import { AudioClock } from './audio-clock.ts'
 import { Captions } from './captions.ts'
-import { type Leaving, ROOM_RATE, RoomLink } from './link.ts'
-import { SoundClock } from './sound-clock.ts'
+import { type Leaving, ROOM_RATE, RoomConnection } from './connection.ts'
 
 export interface RoomLegOptions {
   plan: CallPlan
@@ -71,9 +71,9 @@ export class RoomLeg implements Leg {
   readonly ended: Promise<LegEnd>
   readonly #options: RoomLegOptions
   readonly #caller: string
-  readonly #sound: SoundClock
+  readonly #sound: AudioClock
   readonly #end: (end: LegEnd) => void
-  #link: RoomLink | null = null
+  #link: RoomConnection | null = null
   #captions: Captions | null = null
   #sink: LegSink | null = null
   #stopTicks = () => {}
@@ -92,7 +92,7 @@ export class RoomLeg implements Leg {
   constructor(options: RoomLegOptions) {
     this.#options = options
     this.#caller = options.plan.room!.caller
-    this.#sound = new SoundClock()
+    this.#sound = new AudioClock()
     let end = (_: LegEnd) => {}
     this.ended = new Promise(resolve => (end = resolve))
     this.#end = end
@@ -112,9 +112,9 @@ export class RoomLeg implements Leg {
     return !this.#over
   }
 
-  #join(): Promise<RoomLink> {
+  #join(): Promise<RoomConnection> {
     const { seat, log, plan, clock, signal } = this.#options
-    return RoomLink.open({
+    return RoomConnection.open({
       ...seat,
       sampleRate: ROOM_RATE,
       trackName: 'agent',
@@ -209,7 +209,7 @@ export class RoomLeg implements Leg {
   }
 
   #onCallerLeft(how: Leaving): void {
-    if (how === 'shown_out') this.#finish({ by: 'remote', reason: 'caller_hangup' })
+    if (how === 'removed') this.#finish({ by: 'remote', reason: 'caller_hangup' })
     this.#hungUp = how === 'left'
     this.#onCaller(false)
   }

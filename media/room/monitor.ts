@@ -2,15 +2,15 @@
 
 import type { MonitorRoom, MonitorRoomOptions } from '../ports/rooms.ts'
 import type { Clock } from '../shared/clock.ts'
-import { RoomLink } from './link.ts'
-import { SoundClock } from './sound-clock.ts'
+import { AudioClock } from './audio-clock.ts'
+import { RoomConnection } from './connection.ts'
 
 /** Milliseconds to restore our connection: meanwhile a caller who talks to an operator hears nothing. */
 const BROKEN_MS = 5000
 
 export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock): Promise<MonitorRoom> {
   const { seat, sampleRate, log, signal } = options
-  const clocks = new Map<string, SoundClock>()
+  const clocks = new Map<string, AudioClock>()
   let cancelBroken = () => {}
   let lost = false
   let close = async () => {}
@@ -19,7 +19,7 @@ export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock)
     lost = true
     options.onClosed()
   }
-  const link = await RoomLink.open({
+  const link = await RoomConnection.open({
     ...seat,
     sampleRate,
     trackName: 'call',
@@ -34,7 +34,7 @@ export async function openMonitorRoom(options: MonitorRoomOptions, clock: Clock)
         options.onLeft(identity)
       },
       sound(identity, pcm) {
-        const own = clocks.get(identity) ?? new SoundClock()
+        const own = clocks.get(identity) ?? new AudioClock()
         clocks.set(identity, own)
         options.onSound(identity, { pcm, atMs: own.at(clock.now()), concealed: false })
       },

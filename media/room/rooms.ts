@@ -7,7 +7,7 @@ import type { Log } from '../shared/log.ts'
 import { joinRoom } from './leg.ts'
 import { openMonitorRoom } from './monitor.ts'
 
-export { warmUp } from './link.ts'
+export { warmUp } from './connection.ts'
 
 export function createRooms({ clock, pacer, log }: { clock: Clock; pacer: Pacer; log: Log }): Rooms {
   return {

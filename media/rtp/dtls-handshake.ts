@@ -21,6 +21,7 @@ import {
 } from './dtls-crypto.ts'
 import {
   ALERT,
+  ByteReader,
   DTLS_1_2,
   DtlsError,
   type Extensions,
@@ -28,7 +29,6 @@ import {
   type HandshakeMessage,
   parseClientHello,
   parseServerHello,
-  Reader,
   uint,
   uint16s,
   vector,
@@ -53,7 +53,7 @@ export interface Flight {
   finished: Buffer | null
 }
 
-export interface Step {
+export interface HandshakeStep {
   flight: Flight | null
   /** Set once, when the handshake is complete. */
   keys: SrtpKeys | null
@@ -83,7 +83,7 @@ const PROFILES: ReadonlyMap<number, SuiteName> = new Map([
   [0x0002, 'AES_CM_128_HMAC_SHA1_32'],
 ])
 
-const WAIT: Step = { flight: null, keys: null }
+const WAIT: HandshakeStep = { flight: null, keys: null }
 
 abstract class Handshake {
   /** Record ciphers of both sides, once agreed. */
@@ -106,13 +106,13 @@ abstract class Handshake {
   }
 
   /** `encrypted`: the message came under the new cipher. Throws a `DtlsError` on a protocol violation. */
-  receive(message: HandshakeMessage, encrypted: boolean): Step {
+  receive(message: HandshakeMessage, encrypted: boolean): HandshakeStep {
     if (!this.expected.includes(message.type) || encrypted !== (message.type === HANDSHAKE.finished))
       throw new DtlsError(ALERT.unexpectedMessage, `unexpected handshake message (type ${message.type})`)
     return this.take(message)
   }
 
-  protected abstract take(message: HandshakeMessage): Step
+  protected abstract take(message: HandshakeMessage): HandshakeStep
 
   protected make(type: number, body: Buffer): Buffer {
     const data = writeHandshake({ type, sequence: this.sequence++, body })
@@ -130,7 +130,7 @@ abstract class Handshake {
 
   /** The certificate must match a fingerprint from signalling (RFC 5763 §5). */
   protected takeCertificate(message: HandshakeMessage): void {
-    const reader = new Reader(new Reader(message.body).vector(3))
+    const reader = new ByteReader(new ByteReader(message.body).vector(3))
     const certificate = reader.left === 0 ? null : Buffer.from(reader.vector(3))
     if (certificate === null) throw new DtlsError(ALERT.handshakeFailure, 'the far end sent no certificate')
     const named = this.options.fingerprints.some(({ hash, value }) => fingerprintOf(certificate, hash) === value)
@@ -201,7 +201,7 @@ function signed(scheme: number, signature: Buffer): Buffer {
 function srtpProfiles(extensions: Extensions): number[] {
   const data = extensions.get(EXTENSION.srtp)
   if (!data) throw new DtlsError(ALERT.handshakeFailure, 'the far end does not offer SRTP')
-  return uint16s(new Reader(data).vector(2))
+  return uint16s(new ByteReader(data).vector(2))
 }
 
 function checkVersion(version: number): void {
@@ -232,7 +232,7 @@ export class ClientHandshake extends Handshake {
     return { plain: [this.make(HANDSHAKE.clientHello, writeClientHello(hello))], finished: null }
   }
 
-  protected take(message: HandshakeMessage): Step {
+  protected take(message: HandshakeMessage): HandshakeStep {
     switch (message.type) {
       case HANDSHAKE.helloVerifyRequest:
         return this.#takeVerifyRequest(message)
@@ -259,8 +259,8 @@ export class ClientHandshake extends Handshake {
   }
 
   /** The HelloVerifyRequest and the ClientHello before it are excluded from the transcript (RFC 6347 §4.2.1). */
-  #takeVerifyRequest(message: HandshakeMessage): Step {
-    const reader = new Reader(message.body)
+  #takeVerifyRequest(message: HandshakeMessage): HandshakeStep {
+    const reader = new ByteReader(message.body)
     reader.uint(2)
     const cookie = reader.vector(1)
     this.transcript = []
@@ -268,7 +268,7 @@ export class ClientHandshake extends Handshake {
     return { flight: this.#hello(cookie), keys: null }
   }
 
-  #takeHello(message: HandshakeMessage): Step {
+  #takeHello(message: HandshakeMessage): HandshakeStep {
     const hello = parseServerHello(message.body)
     checkVersion(hello.version)
     if (hello.suite !== SUITES.ecdsa && hello.suite !== SUITES.rsa)
@@ -284,8 +284,8 @@ export class ClientHandshake extends Handshake {
     return WAIT
   }
 
-  #takeKeyExchange(message: HandshakeMessage): Step {
-    const reader = new Reader(message.body)
+  #takeKeyExchange(message: HandshakeMessage): HandshakeStep {
+    const reader = new ByteReader(message.body)
     const [type, curve, point] = [reader.uint(1), reader.uint(2), reader.vector(1)]
     if (type !== 3 || curve !== P256)
       throw new DtlsError(ALERT.illegalParameter, 'the far end chose a curve that was not offered')
@@ -299,7 +299,7 @@ export class ClientHandshake extends Handshake {
     return WAIT
   }
 
-  #answer(): Step {
+  #answer(): HandshakeStep {
     const plain = this.#certificateWanted ? [this.certificate()] : []
     plain.push(this.make(HANDSHAKE.clientKeyExchange, pointOf(this.ecdh)))
     this.agree(this.random, this.#serverRandom, this.#point)
@@ -322,7 +322,7 @@ export class ServerHandshake extends Handshake {
     this.expected = [HANDSHAKE.clientHello]
   }
 
-  protected take(message: HandshakeMessage): Step {
+  protected take(message: HandshakeMessage): HandshakeStep {
     switch (message.type) {
       case HANDSHAKE.clientHello:
         return this.#takeHello(message)
@@ -332,7 +332,7 @@ export class ServerHandshake extends Handshake {
         return WAIT
       case HANDSHAKE.clientKeyExchange:
         this.note(message)
-        this.agree(this.#clientRandom, this.random, new Reader(message.body).vector(1))
+        this.agree(this.#clientRandom, this.random, new ByteReader(message.body).vector(1))
         this.expected = [HANDSHAKE.certificateVerify]
         return WAIT
       case HANDSHAKE.certificateVerify:
@@ -343,14 +343,14 @@ export class ServerHandshake extends Handshake {
     }
   }
 
-  #takeHello(message: HandshakeMessage): Step {
+  #takeHello(message: HandshakeMessage): HandshakeStep {
     const hello = parseClientHello(message.body)
     // A client that also supports DTLS 1.3 says so in an extension, and sends 1.2 here.
     if (hello.version > DTLS_1_2) checkVersion(hello.version)
     if (!hello.suites.includes(SUITES.ecdsa))
       throw new DtlsError(ALERT.handshakeFailure, 'the far end offers no cipher suite that we support')
     const groups = hello.extensions.get(EXTENSION.groups)
-    if (groups && !uint16s(new Reader(groups).vector(2)).includes(P256))
+    if (groups && !uint16s(new ByteReader(groups).vector(2)).includes(P256))
       throw new DtlsError(ALERT.handshakeFailure, 'the far end does not support the curve P-256')
     const offered = srtpProfiles(hello.extensions)
     const profile = [...PROFILES.keys()].find(known => offered.includes(known))
@@ -383,8 +383,8 @@ export class ServerHandshake extends Handshake {
     ]
   }
 
-  #takeVerify(message: HandshakeMessage): Step {
-    const reader = new Reader(message.body)
+  #takeVerify(message: HandshakeMessage): HandshakeStep {
+    const reader = new ByteReader(message.body)
     const [scheme, signature] = [reader.uint(2), reader.vector(2)]
     reader.end()
     this.checkPeer(scheme, Buffer.concat(this.transcript), signature)

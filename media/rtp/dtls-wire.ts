@@ -41,7 +41,7 @@ export const HANDSHAKE = {
 export const looksLikeDtls = (data: Buffer): boolean => data.length > 0 && data[0]! >= 20 && data[0]! <= 63
 
 /** Reads fields in order; throws a `decodeError` when the data is too short. */
-export class Reader {
+export class ByteReader {
   readonly #data: Buffer
   #at = 0
 
@@ -140,7 +140,7 @@ export interface Fragment {
 
 /** Returns the fragments of one handshake record. */
 export function parseFragments(body: Buffer): Fragment[] {
-  const reader = new Reader(body)
+  const reader = new ByteReader(body)
   const fragments: Fragment[] = []
   while (reader.left > 0) {
     const [type, length, sequence, offset] = [reader.uint(1), reader.uint(3), reader.uint(2), reader.uint(3)]
@@ -202,7 +202,7 @@ export interface ClientHello {
 }
 
 export function parseClientHello(body: Buffer): ClientHello {
-  const reader = new Reader(body)
+  const reader = new ByteReader(body)
   const [version, random, session, cookie] = [reader.uint(2), reader.take(32), reader.vector(1), reader.vector(1)]
   const suites = uint16s(reader.vector(2))
   reader.vector(1) // compression methods, which must include null
@@ -225,7 +225,7 @@ export interface ServerHello {
 }
 
 export function parseServerHello(body: Buffer): ServerHello {
-  const reader = new Reader(body)
+  const reader = new ByteReader(body)
   const [version, random] = [reader.uint(2), reader.take(32)]
   reader.vector(1) // session id; we never resume
   const [suite, compression] = [reader.uint(2), reader.uint(1)]
@@ -239,10 +239,10 @@ export function writeServerHello(hello: Omit<ServerHello, 'version'>): Buffer {
   return Buffer.concat([...parts, writeExtensions(hello.extensions)])
 }
 
-function readExtensions(reader: Reader): Extensions {
+function readExtensions(reader: ByteReader): Extensions {
   const extensions = new Map<number, Buffer>()
   if (reader.left === 0) return extensions
-  const list = new Reader(reader.vector(2))
+  const list = new ByteReader(reader.vector(2))
   reader.end()
   while (list.left > 0) {
     const type = list.uint(2)

@@ -12,6 +12,8 @@ import type { AudioFrame, LegSink } from '../ports/leg.ts'
 import type { Clock } from '../shared/clock.ts'
 import type { Log } from '../shared/log.ts'
 import { type Address, canonicalAddress, forFamily } from './address.ts'
+import { AudioReceiver } from './audio-receiver.ts'
+import { AudioSender, type OutgoingPacket } from './audio-sender.ts'
 import type { DtlsIdentity } from './dtls-crypto.ts'
 import { DtmfReceiver } from './dtmf-receiver.ts'
 import { Latch } from './latch.ts'
@@ -21,8 +23,6 @@ import { kindOf, type RtpParams } from './params.ts'
 import { buildRtcp, parseRtcp } from './rtcp.ts'
 import { Reports } from './rtcp-reports.ts'
 import { bindPair, familyOf } from './sockets.ts'
-import { SoundReceiver } from './sound-receiver.ts'
-import { type OutgoingPacket, SoundSender } from './sound-sender.ts'
 import { type Channel, NO_SECURITY, SrtpSession } from './srtp-session.ts'
 
 export type { RtpParams } from './params.ts'
@@ -75,8 +75,8 @@ export async function openRtp(options: RtpOptions): Promise<RtpSession> {
 /** Audio state, which exists from `attach` or `listen` on. */
 interface Sound {
   sink: LegSink
-  receiver: SoundReceiver
-  sender: SoundSender
+  receiver: AudioReceiver
+  sender: AudioSender
 }
 
 class Session implements RtpSession {
@@ -174,8 +174,8 @@ class Session implements RtpSession {
     const rate = sampleRate ?? CODECS[this.#params.codec].sampleRate
     this.#sound = {
       sink,
-      receiver: new SoundReceiver(this.#params, rate),
-      sender: new SoundSender(this.#params, rate, this.#timestamp),
+      receiver: new AudioReceiver(this.#params, rate),
+      sender: new AudioSender(this.#params, rate, this.#timestamp),
     }
     this.#stopTicks = this.#options.pacer.add(dueMs => this.#tick(dueMs))
   }

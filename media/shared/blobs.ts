@@ -6,7 +6,7 @@ export interface Blobs {
   /**
    * Moves the file into the store, atomically: it is complete under its key and gone from its path, or nothing changed.
    */
-  take(key: string, file: string, options: { contentType: string; signal: AbortSignal }): Promise<void>
+  store(key: string, file: string, options: { contentType: string; signal: AbortSignal }): Promise<void>
   /** Resolves to null when the key does not exist. `end` is the last byte, inclusive. */
   read(key: string, range?: { start: number; end: number }): Promise<Readable | null>
   /** Succeeds when the key does not exist. */

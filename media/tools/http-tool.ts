@@ -11,7 +11,7 @@ export const MAX_RESULT_CHARS = 4096
 const MAX_ANSWER_BYTES = 1024 * 1024
 const MAX_REDIRECTS = 3
 
-export type ToolOutcome = Pick<ToolCall, 'verdict' | 'http_status' | 'result' | 'knowledge'>
+export type ToolOutcome = Pick<ToolCall, 'status' | 'http_status' | 'result' | 'knowledge'>
 
 type Arguments = Record<string, unknown>
 
@@ -27,7 +27,7 @@ export async function runTool(
 ): Promise<ToolOutcome> {
   try {
     const request = buildRequest(tool, args, headers, signal)
-    if ('problem' in request) return { verdict: 'bad_arguments', http_status: null, result: request.problem }
+    if ('problem' in request) return { status: 'bad_arguments', http_status: null, result: request.problem }
     return readAnswer(await fetch(request))
   } catch (error) {
     return readFailure(error)
@@ -127,26 +127,26 @@ function readAnswer(response: FetchResponse): ToolOutcome {
   const isData = type === '' || type === 'text/plain' || type === 'text/csv' || /json$|xml$/.test(type)
   if (status < 200 || status >= 300) {
     const detail = isData && text ? ` and said: ${cut(text)}` : ''
-    return { verdict: 'http_error', http_status: status, result: `The tool failed with HTTP status ${status}${detail}` }
+    return { status: 'http_error', http_status: status, result: `The tool failed with HTTP status ${status}${detail}` }
   }
   if (type === 'text/html' || /^<!doctype html|^<html/i.test(text) || !isData) {
     return {
-      verdict: 'http_error',
+      status: 'http_error',
       http_status: status,
       result: `The tool answered with ${type || 'a web page'} instead of data; there is nothing to tell the caller.`,
     }
   }
-  return { verdict: 'ok', http_status: status, result: cut(compact(text)) || 'Done. The tool gave no further data.' }
+  return { status: 'ok', http_status: status, result: cut(compact(text)) || 'Done. The tool gave no further data.' }
 }
 
-const FAILURES: Record<FetchErrorCode, { verdict: ToolOutcome['verdict']; result: string }> = {
-  blocked_address: { verdict: 'blocked', result: 'The tool could not be reached: its address is not allowed.' },
-  bad_url: { verdict: 'blocked', result: 'The tool could not be reached: its address is not valid.' },
-  timeout: { verdict: 'timeout', result: 'The tool did not answer in time.' },
-  too_large: { verdict: 'too_large', result: 'The tool answered with too much data.' },
-  too_many_redirects: { verdict: 'blocked', result: 'The tool could not be reached: it redirects too often.' },
-  network: { verdict: 'network_error', result: 'The tool could not be reached.' },
-  aborted: { verdict: 'aborted', result: 'The tool call was given up.' },
+const FAILURES: Record<FetchErrorCode, { status: ToolOutcome['status']; result: string }> = {
+  blocked_address: { status: 'blocked', result: 'The tool could not be reached: its address is not allowed.' },
+  bad_url: { status: 'blocked', result: 'The tool could not be reached: its address is not valid.' },
+  timeout: { status: 'timeout', result: 'The tool did not answer in time.' },
+  too_large: { status: 'too_large', result: 'The tool answered with too much data.' },
+  too_many_redirects: { status: 'blocked', result: 'The tool could not be reached: it redirects too often.' },
+  network: { status: 'network_error', result: 'The tool could not be reached.' },
+  aborted: { status: 'aborted', result: 'The tool call was given up.' },
 }
 
 function readFailure(error: unknown): ToolOutcome {

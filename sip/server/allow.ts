@@ -12,7 +12,7 @@ export type AllowList = {
 } | null
 
 /** The list's classification of an address; `unrestricted` when there is no list. */
-export type Standing = 'unrestricted' | 'known' | 'stranger' | 'out'
+export type SourceStanding = 'unrestricted' | 'known' | 'stranger' | 'out'
 
 export class CidrError extends Error {
   constructor(cidr: string) {
@@ -42,7 +42,7 @@ export function allowList(cidrs: readonly string[] | null): AllowList {
 }
 
 /** A known source stays known: a trunk must not be blocked for what another host in its network does. */
-export function standingOf(list: AllowList, address: string): Standing {
+export function standingOf(list: AllowList, address: string): SourceStanding {
   if (list === null) return 'unrestricted'
   const family = address.includes(':') ? 'ipv6' : 'ipv4'
   if (list.known.check(address, family)) return 'known'

@@ -9,7 +9,7 @@ export type RepeatState = {
   readonly t2: number
 }
 
-export type RepeatVerdict = 'wait' | 'repeat' | 'give-up'
+export type RepeatAction = 'wait' | 'repeat' | 'give-up'
 
 export function startRepeat(t1: number, t2: number, now: number): RepeatState {
   return { interval: t1, nextAt: now + t1, giveUpAt: now + 64 * t1, t2 }
@@ -18,11 +18,11 @@ export function startRepeat(t1: number, t2: number, now: number): RepeatState {
 export function stepRepeat(
   state: RepeatState,
   now: number,
-): { readonly state: RepeatState; readonly verdict: RepeatVerdict } {
-  if (now >= state.giveUpAt) return { state, verdict: 'give-up' }
-  if (now < state.nextAt) return { state, verdict: 'wait' }
+): { readonly state: RepeatState; readonly action: RepeatAction } {
+  if (now >= state.giveUpAt) return { state, action: 'give-up' }
+  if (now < state.nextAt) return { state, action: 'wait' }
   const interval = Math.min(state.interval * 2, state.t2)
-  return { state: { ...state, interval, nextAt: now + interval }, verdict: 'repeat' }
+  return { state: { ...state, interval, nextAt: now + interval }, action: 'repeat' }
 }
 
 export function repeatDue(state: RepeatState): number {

@@ -4,7 +4,7 @@
  */
 import { Recent } from '../text/recent.ts'
 import { networkOf } from '../text/source-network.ts'
-import type { Standing } from './allow.ts'
+import type { SourceStanding } from './allow.ts'
 import { Buckets, type Rate } from './rate.ts'
 
 export type GateLimits = {
@@ -53,7 +53,12 @@ export class Gate {
   }
 
   /** True when the request is within its limits. `opening`: it belongs to no dialog yet. */
-  request(standing: Standing, address: string, kind: { reliable: boolean; opening: boolean }, nowMs: number): boolean {
+  request(
+    standing: SourceStanding,
+    address: string,
+    kind: { reliable: boolean; opening: boolean },
+    nowMs: number,
+  ): boolean {
     const { limits } = this
     if (standing === 'unrestricted') return true
     if (standing === 'out') return false
@@ -69,7 +74,7 @@ export class Gate {
   }
 
   /** True when the response is within its limits. Responses come from any host that we called, listed or not. */
-  response(standing: Standing, address: string, nowMs: number): boolean {
+  response(standing: SourceStanding, address: string, nowMs: number): boolean {
     if (standing === 'unrestricted' || standing === 'known') return true
     if (!this.strangers.take(`r ${networkOf(address)}`, this.limits.responses, nowMs)) return false
     return this.together.take('response', this.limits.allResponses, nowMs)

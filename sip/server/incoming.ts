@@ -9,14 +9,14 @@ import {
 } from '../text/message.ts'
 import { parseCSeq } from '../text/validate.ts'
 import { NOT_ALLOWED, refuseRequest } from './admission.ts'
-import { Answers } from './answers.ts'
 import type { App } from './apps.ts'
 import { type Core, stamp } from './core.ts'
 import { type Dialog, dialogId, refreshTarget, subscriptionSeconds, uasDialog } from './dialogs.ts'
 import { fullResponse, newTag, PolicyError, plainResponse, selfOf, tagIn } from './headers.ts'
+import { PendingAcks } from './pending-acks.ts'
 import { Proxies } from './proxies.ts'
 import { Reliable } from './reliable.ts'
-import { noteSession, type SessionTimers } from './session-timers.ts'
+import { recordSession, type SessionTimers } from './session-timers.ts'
 import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 import { type AppFrame, leader, type ProxyFrame } from './wire.ts'
@@ -44,7 +44,7 @@ export class Incoming {
   private readonly asked = new Map<string, Asked>()
   /** Initial requests without a final response, by the key that is the same on every path (§8.2.2.2). */
   private readonly open = new Set<string>()
-  private readonly answers: Answers
+  private readonly answers: PendingAcks
   private readonly reliable: Reliable
   private readonly sessions: SessionTimers
   private readonly proxies: Proxies
@@ -52,7 +52,7 @@ export class Incoming {
   constructor(core: Core, sessions: SessionTimers, secret: string) {
     this.core = core
     this.sessions = sessions
-    this.answers = new Answers(core)
+    this.answers = new PendingAcks(core)
     this.reliable = new Reliable(core.timers)
     this.proxies = new Proxies(core, secret)
   }
@@ -167,7 +167,7 @@ export class Incoming {
       dialog.answering = txn
     }
     if (REFRESHERS.has(request.method)) refreshTarget(dialog, request, flow)
-    noteSession(dialog, request, false)
+    recordSession(dialog, request, false)
     dialog.remoteTag ??= tagIn(request, 'From')
     this.hand(txn, dialog)
   }
@@ -241,7 +241,7 @@ export class Incoming {
     const timer = asked.dialog === null ? [] : this.sessions.answering(asked.dialog, txn.request, message)
     const plain = fullResponse(message, txn.request, asked.toTag, selfOf(txn.flow))
     const response = { ...plain, headers: [...plain.headers, ...rseq, ...timer] }
-    if (asked.dialog !== null) noteSession(asked.dialog, response, true)
+    if (asked.dialog !== null) recordSession(asked.dialog, response, true)
     const bytes = this.core.txns.respond(txn, response)
     const id = txn.request.method === 'BYE' ? '' : asked.dialogId
     app.send(leader.responseSent(frame.msgId, stamp(txn.flow, bytes.length, 'remote'), txn.id, id), bytes)

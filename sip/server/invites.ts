@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { headerOf, type SipRequest, type SipResponse } from '../text/message.ts'
 import type { App } from './apps.ts'
-import { Attempt, type AttemptUser, type Build } from './attempt.ts'
 import type { Core } from './core.ts'
 import { type Dialog, learnFromResponse, refreshTarget, type SentInvite } from './dialogs.ts'
+import { type Build, type FailoverListener, FailoverRequest } from './failover-request.ts'
 import { declineAnswer } from './hangup.ts'
 import { appHeaders, cancelOf, PolicyError, selfOf, tagIn } from './headers.ts'
 import { confirmSent, deliver, reportFailure, type Sent } from './report.ts'
-import { noteSession, type SessionTimers } from './session-timers.ts'
+import { recordSession, type SessionTimers } from './session-timers.ts'
 import type { ClientTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 
@@ -18,7 +18,7 @@ export type Call = Sent & {
   /** True for the INVITE that creates the dialog; false for a re-INVITE. */
   readonly initial: boolean
 }
-type Pending = { readonly attempt: Attempt; readonly call: Call; waitingCancel: WaitingCancel | null }
+type Pending = { readonly attempt: FailoverRequest; readonly call: Call; waitingCancel: WaitingCancel | null }
 type WaitingCancel = { readonly request: SipRequest; readonly txnId: string }
 
 const ignore = { response: (): void => {}, failed: (): void => {} }
@@ -44,7 +44,7 @@ export class Invites {
   start(flows: readonly Flow[], build: Build, open: (first: { request: SipRequest; flow: Flow }) => Call): void {
     let opened: Call | null = null
     const call = (): Call => opened!
-    const user: AttemptUser = {
+    const user: FailoverListener = {
       response: (response, from) => this.response(call(), response, from),
       failed: (why, error) => {
         this.failed(call())
@@ -56,7 +56,7 @@ export class Invites {
       wanted: () => !this.pending.get(call().txnId)?.waitingCancel,
       late: (response, txn, flow) => this.late(call(), response, txn, flow),
     }
-    const attempt = new Attempt(this.core, flows, build, user, first => {
+    const attempt = new FailoverRequest(this.core, flows, build, user, first => {
       opened = open(first)
     })
     call().dialog.inviting = true
@@ -106,7 +106,7 @@ export class Invites {
     }
     if (response.status === 100) return
     if (call.initial) learnFromResponse(call.dialog, response, flow)
-    noteSession(call.dialog, response, false)
+    recordSession(call.dialog, response, false)
     deliver(call, response, flow)
   }
 
@@ -122,7 +122,7 @@ export class Invites {
     invite.answered = true
     if (initial) learnFromResponse(dialog, response, flow)
     else refreshTarget(dialog, response, flow)
-    noteSession(dialog, response, false)
+    recordSession(dialog, response, false)
     this.sessions.answered(dialog, 'INVITE', response)
     if (initial) this.core.cdr.settled('network', 'uac', response)
     if (app.alive()) deliver(call, response, flow)

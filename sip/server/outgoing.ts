@@ -3,7 +3,6 @@ import { headerOf, listOf, type SipRequest, type SipResponse, serialise } from '
 import { parseUri } from '../text/uri.ts'
 import { parseCSeq } from '../text/validate.ts'
 import type { App } from './apps.ts'
-import { Attempt, type AttemptUser, type Build } from './attempt.ts'
 import { type Core, routeTo } from './core.ts'
 import {
   type Dialog,
@@ -15,12 +14,13 @@ import {
   subscriptionSeconds,
   uacDialog,
 } from './dialogs.ts'
+import { type Build, type FailoverListener, FailoverRequest } from './failover-request.ts'
 import { dialogFlow, dialogFlows } from './hangup.ts'
 import { appDialogHeaders, appHeaders, newRequest, PolicyError, type Self, selfOf, tagIn, withVia } from './headers.ts'
 import { Invites } from './invites.ts'
 import { confirmSent, deliver, reportFailure, type Sent, synthesise } from './report.ts'
 import { chanceOf } from './resolve.ts'
-import { noteSession, type SessionTimers } from './session-timers.ts'
+import { recordSession, type SessionTimers } from './session-timers.ts'
 import type { Flow } from './transport.ts'
 import { type AppFrame, leader, timeOfDay } from './wire.ts'
 
@@ -110,7 +110,7 @@ export class Outgoing {
 
   private openDialog(app: App, frame: Frame, { request, flow }: First): { dialog: Dialog; sent: Sent } {
     const dialog = uacDialog(request, flow, app)
-    noteSession(dialog, request, true)
+    recordSession(dialog, request, true)
     this.core.dialogs.add(dialog)
     const txnId = confirmSent(app, frame.msgId, request, flow)
     return { dialog, sent: { app, txnId, dialogId: dialog.id, request } }
@@ -118,13 +118,13 @@ export class Outgoing {
 
   private sendPlain(app: App, frame: Frame, flows: readonly Flow[], build: Build): void {
     let sent: Sent | null = null
-    const user: AttemptUser = {
+    const user: FailoverListener = {
       response: (response, flow) => {
         if (response.status > 100) deliver(sent!, response, flow)
       },
       failed: (why, error) => reportFailure(sent!, why, error),
     }
-    new Attempt(this.core, flows, build, user, ({ request, flow }) => {
+    new FailoverRequest(this.core, flows, build, user, ({ request, flow }) => {
       sent = { app, txnId: confirmSent(app, frame.msgId, request, flow), dialogId: '', request }
     })
   }
@@ -132,7 +132,7 @@ export class Outgoing {
   private subscribe(app: App, frame: Frame, flows: readonly Flow[], build: Build): void {
     const { core } = this
     let opened: { dialog: Dialog; sent: Sent } | null = null
-    const user: AttemptUser = {
+    const user: FailoverListener = {
       response: (response, flow) => {
         const { dialog, sent } = opened!
         if (response.status < 300) learnFromResponse(dialog, response, flow)
@@ -148,7 +148,7 @@ export class Outgoing {
         opened!.dialog.flow = flow
       },
     }
-    new Attempt(core, flows, build, user, first => {
+    new FailoverRequest(core, flows, build, user, first => {
       opened = this.openDialog(app, frame, first)
     })
   }
@@ -186,7 +186,7 @@ export class Outgoing {
     const extra = appHeaders(message, self)
     const credentials = invite.credentials.filter(([name]) => !extra.some(([given]) => given === name))
     const ack = withVia(dialogRequest(dialog, 'ACK', invite.seq, [...credentials, ...extra], message.body), self)
-    noteSession(dialog, ack, true)
+    recordSession(dialog, ack, true)
     confirmSent(app, frame.msgId, ack, flow)
     invite.ack = { bytes: this.core.txns.sendOnce(ack, flow), flow }
   }
@@ -206,7 +206,7 @@ export class Outgoing {
       return withVia(dialogRequest(dialog, message.method, seq, extra, message.body), self)
     }
     const confirm = ({ request, flow }: First): Sent => {
-      noteSession(dialog, request, true)
+      recordSession(dialog, request, true)
       if (request.method === 'BYE' && dialog.usage === 'INVITE')
         this.core.cdr.stop('application', 'normal-release', request)
       return { app, txnId: confirmSent(app, frame.msgId, request, flow), dialogId: dialog.id, request }
@@ -232,7 +232,7 @@ export class Outgoing {
     confirm: (first: First) => Sent,
   ): void {
     let sent: Sent | null = null
-    const user: AttemptUser = {
+    const user: FailoverListener = {
       response: (response, flow) => {
         const { request } = sent!
         const accepted = response.status >= 200 && response.status < 300
@@ -247,7 +247,7 @@ export class Outgoing {
         reportFailure(sent!, why, error)
       },
     }
-    new Attempt(this.core, flows, build, user, first => {
+    new FailoverRequest(this.core, flows, build, user, first => {
       sent = confirm(first)
     })
   }

@@ -4,7 +4,7 @@ import { parseNameAddr, parseUri } from '../text/uri.ts'
 import type { App } from './apps.ts'
 import { type Core, routeTo, sipUri, stamp } from './core.ts'
 import { appExtras, newTag, PolicyError, plainResponse, selfOf } from './headers.ts'
-import { forwarded, hostPortOf, maxForwards, routeMark, routeTarget } from './proxy-plan.ts'
+import { forwarded, hostPortOf, maxForwards, routeTarget, routeToken } from './proxy-plan.ts'
 import { Run, type RunOrder, type RunUser, type Target } from './proxy-run.ts'
 import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
@@ -130,7 +130,7 @@ export class Proxies {
   }
 
   private mark(request: SipRequest): string {
-    return routeMark(this.secret, headerOf(request, 'Call-ID') ?? '')
+    return routeToken(this.secret, headerOf(request, 'Call-ID') ?? '')
   }
 
   private isOurs(text: string): boolean {

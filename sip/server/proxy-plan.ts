@@ -7,7 +7,7 @@ import { type Self, withVia } from './headers.ts'
 import type { HostPortOf } from './transport.ts'
 
 /** §16.7 step 6: statuses that a caller can act on. */
-const TELLING = new Set([401, 407, 415, 420, 484])
+const ACTIONABLE = new Set([401, 407, 415, 420, 484])
 const CHALLENGES = new Set(['WWW-Authenticate', 'Proxy-Authenticate'])
 
 /** Picks the final response to send upstream; null when there is none. */
@@ -15,7 +15,7 @@ export function bestOf(responses: readonly SipResponse[]): SipResponse | null {
   const rank = ({ status }: SipResponse): number => {
     if (status >= 600) return 0
     const group = Math.floor(status / 100)
-    return group * 10 + (TELLING.has(status) ? 0 : 1)
+    return group * 10 + (ACTIONABLE.has(status) ? 0 : 1)
   }
   let best: SipResponse | null = null
   for (const response of responses) if (best === null || rank(response) < rank(best)) best = response
@@ -47,7 +47,7 @@ export function hostPortOf(uri: SipUri): HostPortOf {
 }
 
 /** Marks calls that passed through us, so that the server is no open relay. The mark survives restarts. */
-export function routeMark(secret: string, callId: string): string {
+export function routeToken(secret: string, callId: string): string {
   return createHmac('sha256', secret).update(callId).digest('hex').slice(0, 16)
 }
 

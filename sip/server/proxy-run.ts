@@ -1,8 +1,8 @@
 /** One proxied request (RFC 3261 §16): its branches, and its single final response. */
 import { listOf, type SipRequest, type SipResponse } from '../text/message.ts'
 import { parseNameAddr } from '../text/uri.ts'
-import { Attempt, type AttemptUser } from './attempt.ts'
 import { type Core, type Route, routeTo } from './core.ts'
+import { type FailoverListener, FailoverRequest } from './failover-request.ts'
 import { cancelOf, newTag, plainResponse, selfOf } from './headers.ts'
 import { bestOf, type Forwarding, forwarded, upstream } from './proxy-plan.ts'
 import type { ClientTxn, ServerTxn } from './transactions.ts'
@@ -32,7 +32,7 @@ export type RunUser = {
 
 type Branch = {
   readonly target: Target
-  attempt: Attempt | null
+  attempt: FailoverRequest | null
   final: SipResponse | null
   rang: boolean
   canceled: boolean
@@ -103,7 +103,7 @@ export class Run {
     }
     const forwarding: Forwarding = { ...this.order.forwarding, uri: branch.target.uri }
     const build = (flow: Flow): SipRequest => forwarded(forwarding, selfOf(flow))
-    branch.attempt = new Attempt(this.core, route.flows, build, this.listener(branch), ({ request }) =>
+    branch.attempt = new FailoverRequest(this.core, route.flows, build, this.listener(branch), ({ request }) =>
       this.user.sent(request),
     )
     this.limit(branch, this.order.provisionalMs, () => !branch.rang)
@@ -111,7 +111,7 @@ export class Run {
     if (this.txn.request.method === 'INVITE') this.progress(branch)
   }
 
-  private listener(branch: Branch): AttemptUser {
+  private listener(branch: Branch): FailoverListener {
     return {
       response: (response, flow) => this.response(branch, response, flow),
       failed: why => {

@@ -24,11 +24,11 @@ export function repeatResponse(repeat: Repeat, t1: number, t2: number): () => vo
     if (!repeat.wanted()) return
     const stepped = stepRepeat(state, Date.now())
     state = stepped.state
-    if (stepped.verdict === 'give-up') {
+    if (stepped.action === 'give-up') {
       repeat.onGiveUp()
       return
     }
-    if (stepped.verdict === 'repeat') repeat.flow.send(repeat.bytes, () => {})
+    if (stepped.action === 'repeat') repeat.flow.send(repeat.bytes, () => {})
     timer = setTimeout(check, Math.max(0, repeatDue(state) - Date.now()))
   }
   return () => clearTimeout(timer)

@@ -192,7 +192,7 @@ const MOST_KEPT = 2000
  * Caches answers for 30 s: every INVITE asks for the same few names, and an unreachable DNS server costs a second each
  * time. Without a new answer the last one stays valid for up to a day.
  */
-export function remembering(resolver: Resolver, now: () => number = Date.now): Resolver {
+export function cachingResolver(resolver: Resolver, now: () => number = Date.now): Resolver {
   const kept = new Map<string, { readonly until: number; readonly answer: Promise<unknown>; goodAt: number }>()
   function keep<T>(key: string, ask: () => Promise<T>): Promise<T> {
     const known = kept.get(key)

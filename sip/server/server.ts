@@ -5,13 +5,13 @@ import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
 import { parseMessage } from '../text/parse.ts'
 import { parseVia } from '../text/validate.ts'
-import { type AllowList, allowList, type Standing, standingOf } from './allow.ts'
+import { type AllowList, allowList, type SourceStanding, standingOf } from './allow.ts'
 import { type App, Apps } from './apps.ts'
-import { UDP_MOST } from './attempt.ts'
 import { Cdr } from './cdr.ts'
 import { type Core, replyFlow } from './core.ts'
 import { DeadHosts } from './dead-hosts.ts'
 import { DialogStore } from './dialogs.ts'
+import { UDP_MOST } from './failover-request.ts'
 import { GATE_LIMITS, Gate, type GateLimits, opensSomething } from './gate.ts'
 import { hangUp } from './hangup.ts'
 import { newTag, PolicyError, plainResponse, stampVia } from './headers.ts'
@@ -19,9 +19,9 @@ import { Incoming } from './incoming.ts'
 import { type Log, silentLog } from './log.ts'
 import { type ListenSpec, Network } from './network.ts'
 import { Outgoing } from './outgoing.ts'
-import { type Resolver, remembering, systemResolver } from './resolve.ts'
+import { cachingResolver, type Resolver, systemResolver } from './resolve.ts'
 import { SessionTimers } from './session-timers.ts'
-import { mayBeOfTelephone } from './telephones.ts'
+import { mayBeSoftphone } from './softphone-guess.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
 import type { Flow, HostPortOf } from './transport.ts'
@@ -120,7 +120,7 @@ export class SipServer {
       events: { frame: (app, frame) => void this.frame(app, frame), gone: app => this.gone(app) },
       log,
     })
-    const resolver = options.resolver ?? remembering(systemResolver())
+    const resolver = options.resolver ?? cachingResolver(systemResolver())
     const txns = new Transactions(timers, replyFlow(network))
     const [dialogs, dead, udpMost] = [new DialogStore(), new DeadHosts(), options.udpMost ?? UDP_MOST]
     const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
@@ -180,13 +180,13 @@ export class SipServer {
     await this.core.network.close()
   }
 
-  private admits(standing: Standing): boolean {
+  private admits(standing: SourceStanding): boolean {
     if (standing === 'out') this.counters.disallowed += 1
     return standing !== 'out'
   }
 
   /** True when the message is within its limits. A rejected message costs no more than this check. */
-  private takes(bytes: Buffer, { remote, reliable }: Flow, standing: Standing): boolean {
+  private takes(bytes: Buffer, { remote, reliable }: Flow, standing: SourceStanding): boolean {
     const nowMs = performance.now()
     // Responses are matched by branch and come from any host that we called.
     const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
@@ -200,7 +200,7 @@ export class SipServer {
   }
 
   /** True for a stranger that has not proved to be one of our softphones. */
-  private isUnproven(standing: Standing, address: string): boolean {
+  private isUnproven(standing: SourceStanding, address: string): boolean {
     return standing === 'stranger' && !this.gate.isProven(address, performance.now())
   }
 
@@ -209,7 +209,7 @@ export class SipServer {
     const { dialogs, txns } = this.core
     const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
     const hasTransaction = (asked: SipRequest): boolean => txns.find(asked) !== null
-    const scan = !mayBeOfTelephone(request, { hasDialog, hasTransaction })
+    const scan = !mayBeSoftphone(request, { hasDialog, hasTransaction })
     if (scan) this.counters.scanned += 1
     return scan
   }

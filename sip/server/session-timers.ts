@@ -127,7 +127,7 @@ type Refresh = { readonly request: SipRequest; readonly seq: number }
 const isSuccess = ({ status }: SipResponse): boolean => status >= 200 && status < 300
 
 /** Records whether the peer allows UPDATE and our latest description, both needed for a refresh. */
-export function noteSession(dialog: Dialog, message: SipRequest | SipResponse, ours: boolean): void {
+export function recordSession(dialog: Dialog, message: SipRequest | SipResponse, ours: boolean): void {
   const type = headerOf(message, 'Content-Type') ?? ''
   if (ours && message.body.length > 0 && /^application\/sdp\b/i.test(type)) dialog.localSdp = message.body
   const allow = ours ? [] : listOf(message, 'Allow')

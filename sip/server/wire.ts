@@ -150,7 +150,7 @@ function stamped(stamp: Stamp): string {
   return `${stamp.bytes}|${stamp.protocol}|${stamp.address}|${stamp.port}|${stamp.time}`
 }
 
-export type Where = { readonly host: string; readonly port: number }
+export type HostPort = { readonly host: string; readonly port: number }
 
 /** Leaders of the frames we send. drachtio-srf reads the tokens by position. */
 export const leader = {
@@ -162,7 +162,7 @@ export const leader = {
     `response|${toMsgId}|OK|application|${stamped(stamp)}|${txnId}|Msg sent:|`,
   responseSent: (toMsgId: string, stamp: Stamp, txnId: string, dialogId: string): string =>
     `response|${toMsgId}|OK|application|${stamped(stamp)}|${txnId}|${dialogId}||Msg sent:|`,
-  newRequest: (stamp: Stamp, txnId: string, local: Where): string =>
+  newRequest: (stamp: Stamp, txnId: string, local: HostPort): string =>
     `sip|network|${stamped(stamp)}|${txnId}||${local.host}|${local.port}|`,
   network: (stamp: Stamp, txnId: string, dialogId: string): string =>
     `sip|network|${stamped(stamp)}|${txnId}|${dialogId}|`,

@@ -11,7 +11,7 @@ export type { CodecName }
 export type CodecFormat = { readonly codec: CodecName; readonly payloadType: number }
 
 /** The far end's preferences for Opus (RFC 7587 §6.1). */
-export type OpusWishes = { readonly fec: boolean; readonly maxBitrate: number | null }
+export type OpusPreferences = { readonly fec: boolean; readonly maxBitrate: number | null }
 
 export type AgreedCodecs = {
   /** The codec we send, under the far end's payload type. */
@@ -23,7 +23,7 @@ export type AgreedCodecs = {
   readonly dtmf: AgreedDtmf | null
   /** Packet time in ms that the far end prefers to receive: 10 to 60, and supported by the codec. */
   readonly ptime: number
-  readonly opus: OpusWishes
+  readonly opus: OpusPreferences
 }
 
 export type AgreedDtmf = {
@@ -183,7 +183,7 @@ function tens(text: string | undefined): number | null {
 }
 
 /** Reads fmtp parameters for Opus (RFC 7587 §6.1). */
-function opusWishes(section: MediaSection, payloadType: number): OpusWishes {
+function opusWishes(section: MediaSection, payloadType: number): OpusPreferences {
   const parameters = attributesOf(section, 'fmtp').find(text => text.split(/\s/, 1)[0] === String(payloadType)) ?? ''
   const numberAt = (name: string): string | undefined =>
     new RegExp(`[\\s;]${name}\\s*=\\s*(\\d{1,7})(?:\\s*;|\\s*$)`, 'i').exec(parameters)?.[1]

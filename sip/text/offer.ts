@@ -175,7 +175,7 @@ function describe(local: LocalAudio, media: readonly MediaSection[]): string {
 }
 
 /** Our parameters for the rest of the call: fixes the DTLS role. */
-export function settled(local: LocalAudio, { security }: AgreedAudio): LocalAudio {
+export function withAgreedRole(local: LocalAudio, { security }: AgreedAudio): LocalAudio {
   if (local.security === undefined || security.kind !== 'dtls') return local
   return { ...local, security: { ...local.security, role: security.role } }
 }
@@ -187,6 +187,6 @@ export function reasonOf(code: SdpErrorCode): 'bad_sdp' | 'no_common_codec' | 'e
 }
 
 /** Our parameters once encryption is no longer optional. */
-export function insisting(local: LocalAudio): LocalAudio {
+export function withRequiredEncryption(local: LocalAudio): LocalAudio {
   return local.security === undefined ? local : { ...local, security: { ...local.security, policy: 'required' } }
 }

@@ -1,6 +1,6 @@
 /** Options and interface of the engine's SIP edge. */
 
-import type { Pace } from '../../media/bus/dial-rate.ts'
+import type { DialRateLimiter } from '../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer } from '../../media/ports/dialer.ts'
@@ -53,7 +53,7 @@ export type EdgeOptions = {
   /** Milliseconds that an outbound call waits for the signalling server to reconnect; 10,000 by default. */
   readonly reconnectWaitMs?: number
   /** Delays a call until its trunk may be dialled; no limit when left out. */
-  readonly pace?: Pace
+  readonly pace?: DialRateLimiter
   /** Milliseconds that a call waits for its trunk's configuration; 3000 by default. */
   readonly trunkWaitMs?: number
   /**

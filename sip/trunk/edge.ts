@@ -2,7 +2,7 @@ import type { TrunkHost, TrunkPlan } from '../../media/contract/plan.ts'
 import type { TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import type { CallTraces, Dialer, DialOptions, DialResult } from '../../media/ports/dialer.ts'
 import { createMetrics } from '../../media/shared/metrics.ts'
-import { remembering, systemResolver } from '../server/resolve.ts'
+import { cachingResolver, systemResolver } from '../server/resolve.ts'
 import { isLoopback } from '../server/transport.ts'
 import { isEmbedded } from '../server/version.ts'
 import { diagnose } from './diagnosis/call.ts'
@@ -91,9 +91,9 @@ class SipEdge implements Edge {
     this.options = options
     const { agent } = this
     const { log, clock, media, directory, mediaTimeoutMs } = options
-    const resolver = options.resolver ?? remembering(systemResolver(), () => clock.now())
-    const places = new NextHopResolver(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
-    this.trunks = new Trunks(directory, { places, clock, log }, () => this.publishSources())
+    const resolver = options.resolver ?? cachingResolver(systemResolver(), () => clock.now())
+    const nextHops = new NextHopResolver(resolver, protocol => this.spoken.size === 0 || this.spoken.has(protocol))
+    this.trunks = new Trunks(directory, { nextHops, clock, log }, () => this.publishSources())
     this.health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.seen = new Traces(clock)
@@ -105,7 +105,7 @@ class SipEdge implements Edge {
       clock,
       log,
       health: this.health,
-      places,
+      nextHops,
       pace: options.pace,
       unanswered: new Map(),
       ask: (trunk, place) => void this.pinger.ask(trunk, place),
@@ -129,7 +129,7 @@ class SipEdge implements Edge {
     })
     this.pinger = new Pinger({
       ...parts,
-      places,
+      nextHops,
       all: () => this.trunks.all(),
       onHosts: ({ id, owner_id: ownerId }) => {
         const unregistered = { trunkId: id, ownerId, registration: 'none', lastError: null } as const
@@ -138,7 +138,7 @@ class SipEdge implements Edge {
     })
     const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
     const live = (id: string): string[] => this.registrar.callIdOf(id)
-    this.examiner = new Examiner({ agent, traces: this.seen, clock, resolver, places, live, mayReach })
+    this.examiner = new Examiner({ agent, traces: this.seen, clock, resolver, nextHops, live, mayReach })
     const isTrusted = (address: string): boolean => isLoopback(address) || this.fromTrunk(address)
     const phones = options.softphones
     const known = { clock, log, meters, isTrusted }
@@ -164,7 +164,7 @@ class SipEdge implements Edge {
 
   private reportStatus(status: RegistrationStatus): void {
     const trunk = this.trunks.byId(status.trunkId)
-    const statusOf = (host: TrunkHost): HostStatus => this.health.statusOf(host, this.context.places.behind(host))
+    const statusOf = (host: TrunkHost): HostStatus => this.health.statusOf(host, this.context.nextHops.behind(host))
     const hosts = trunk === null ? [] : hostsOf(trunk).map(statusOf)
     this.options.onTrunkStatus?.({ ...status, hosts })
   }
@@ -173,10 +173,10 @@ class SipEdge implements Edge {
     const all = this.trunks.all()
     const ids = new Set(all.map(({ id }) => id))
     for (const id of this.registrations.keys()) if (!ids.has(id)) this.registrations.delete(id)
-    const { places } = this.context
+    const { nextHops } = this.context
     const hosts = all.flatMap(hostsOf)
-    places.keep(hosts)
-    this.health.keep([...hosts, ...hosts.flatMap(host => places.behind(host))])
+    nextHops.keep(hosts)
+    this.health.keep([...hosts, ...hosts.flatMap(host => nextHops.behind(host))])
     this.registrar.sync()
     this.pinger.sync()
   }
@@ -351,9 +351,9 @@ class SipEdge implements Edge {
   private takeTrace({ callId, media, reason }: Parameters<CallTraces['take']>[0]): ReturnType<CallTraces['take']> {
     const taken = this.seen.take(callId)
     if (taken === null) return null
-    const { messages, left_out, trunkId } = taken
+    const { messages, omitted, trunkId } = taken
     const trunk = trunkId === null ? null : this.trunks.byId(trunkId)
-    return { messages, left_out, diagnosis: diagnose({ messages, trunk, media, reason }) }
+    return { messages, omitted, diagnosis: diagnose({ messages, trunk, media, reason }) }
   }
 
   check(trunk: TrunkPlan): Promise<TrunkCheckReport> {

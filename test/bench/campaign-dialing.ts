@@ -31,7 +31,7 @@ export async function benchDialing({ large, tell }: DialingBench): Promise<Line[
     bus: {
       ...bus,
       engines: async () => [
-        { engine: 'stub', boot: '1', at: Date.now(), calls: 0, capacity: 1_000_000, hears: true, rooms: false },
+        { engine: 'stub', boot: '1', at: Date.now(), calls: 0, capacity: 1_000_000, stt_ready: true, rooms: false },
       ],
       async place(command) {
         await bus.place(command)

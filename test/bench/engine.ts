@@ -41,7 +41,7 @@ const talks = new Map<number, Talk>()
 let speech: SpeechClient
 let echo: Socket | null = null
 
-const hears = (talk: Talk): Stt => ({
+const sttReady = (talk: Talk): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: async () => ({ text: talk.text, confidence: 1 }) }),
 })
 
@@ -98,7 +98,7 @@ const handlers = {
   async connect({ port }: { port: number }): Promise<void> {
     speech = createSpeechClient({ host: '127.0.0.1', port, clock, log: quietLog })
     await speech.ready
-    if (!speech.hears()) throw new Error('Speech models are not installed')
+    if (!speech.sttReady()) throw new Error('Speech models are not installed')
   },
   async open({ id, port, agent }: { id: number; port: number; agent: Agent }): Promise<number> {
     const rtp = await openRtp({ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock, pacer, log: quietLog })
@@ -111,7 +111,7 @@ const handlers = {
       clock,
       log: quietLog,
       vad: speech.vad,
-      stt: offline ? speech.stt : hears(talk),
+      stt: offline ? speech.stt : sttReady(talk),
       tts: offline ? speech.tts : fakeTts(),
       llm: offline ? createScripted({ confirms: () => true }) : fakeLlm(request => answer(agent, request)),
       fetch: fetchIn(offline ? 0 : TOOL_MS),

@@ -46,7 +46,7 @@ class Echo implements LegSink {
   dtmf(): void {}
 }
 
-const hears = (text: string): Stt => ({
+const sttReady = (text: string): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: async () => ({ text, confidence: 1 }) }),
 })
 
@@ -59,7 +59,7 @@ function converse(leg: Leg, speech: SpeechClient, heard: string): void {
     abilities: {},
     secrets: { tool_headers: {}, llm_api_key: null, vendor_keys: {} },
     vad: speech.vad,
-    stt: hears(heard),
+    stt: sttReady(heard),
     tts: fakeTts(),
     llm: fakeLlm(() => [{ type: 'text', delta: REPLY }]),
     fetch: () => Promise.reject(new Error('no tool is there')),
@@ -82,7 +82,7 @@ const handlers = {
     if (talk) {
       speech = createSpeechClient({ host: '127.0.0.1', port: talk.port, clock, log: quietLog })
       await speech.ready
-      if (!speech.hears()) throw new Error('Speech models are not installed')
+      if (!speech.sttReady()) throw new Error('Speech models are not installed')
     }
     await connectEdge(edge, async offer => {
       offer.admitted?.(randomUUID())

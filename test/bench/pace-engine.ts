@@ -32,7 +32,7 @@ const handlers = {
     const redis = new Redis(redisUrl, { maxRetriesPerRequest: null })
     const bus = createEngineBus({ redis, sealer: createSealer(secret), engine: 'e', clock: systemClock, log: quietLog })
     const trunks = await bus.trunks()
-    const beat = () => bus.heartbeat({ calls: live, capacity: CAPACITY, hears: true, rooms: false })
+    const beat = () => bus.heartbeat({ calls: live, capacity: CAPACITY, stt_ready: true, rooms: false })
     await beat()
     setInterval(beat, BEAT_MS)
     const cpsOf = (id: string) => trunks.all().find(trunk => trunk.id === id)?.max_cps ?? null
@@ -65,7 +65,7 @@ async function call(bus: EngineBus, plan: CallPlan, maxCps: number | null, ms: n
   const trunkId = plan.trunk_id!
   const emit = bus.emitter({ call_id, owner_id })
   await emit({ type: 'call.dialing', engine: bus.engine, boot: bus.boot })
-  if (maxCps !== null && !(await bus.pace({ trunkId, maxCps, patienceMs: PATIENCE_MS, signal: never }))) {
+  if (maxCps !== null && !(await bus.pace({ trunkId, maxCps, maxWaitMs: PATIENCE_MS, signal: never }))) {
     throw new Error('a call had no rate token')
   }
   const at = dialed.get(trunkId) ?? []

@@ -105,7 +105,7 @@ const handlers = {
     await speech.ready
     await warmUp()
     goFirst(quietLog) // as infra/bin/engine.ts does
-    if (!speech.hears()) throw new Error('Speech models are not installed')
+    if (!speech.sttReady()) throw new Error('Speech models are not installed')
   },
   async open({ id, seat, agent }: { id: number; seat: Seat; agent: RoomAgent }): Promise<void> {
     const { url, token, room, caller } = seat

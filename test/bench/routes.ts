@@ -92,7 +92,7 @@ async function seedRows({ deps }: ControlWorld, ours: Server, reader: Reader): P
     at: Date.now(),
     calls: 0,
     capacity: 1,
-    hears: true,
+    stt_ready: true,
     rooms: true,
   }
   await deps.redis.multi().set(keys.heartbeat('bench'), JSON.stringify(beat)).sadd(keys.heartbeats, 'bench').exec()

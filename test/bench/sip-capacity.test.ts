@@ -6,8 +6,8 @@ function system(limit: number, late = Number.POSITIVE_INFINITY) {
   const tried: number[] = []
   const step = async (rate: number): Promise<Step> => {
     tried.push(rate)
-    const verdict = rate >= late ? 'late' : rate <= limit ? 'clean' : 'flawed'
-    return { rate, calls: 3000, verdict, failed: 0, slow: 0, repeated: 0, answered: [], busy: {} }
+    const result = rate >= late ? 'late' : rate <= limit ? 'clean' : 'flawed'
+    return { rate, calls: 3000, result, failed: 0, slow: 0, repeated: 0, answered: [], busy: {} }
   }
   return { step, tried }
 }

@@ -35,12 +35,12 @@ const QUICK = { from: 250, seconds: 5, halvings: 3, tries: 1 }
 const FULL = { from: 100, seconds: 10, halvings: 4, tries: 2 }
 const MOST = 10_000
 
-type Verdict = 'clean' | 'flawed' | 'late'
+type RoundResult = 'clean' | 'flawed' | 'late'
 
 export interface Step {
   rate: number
   calls: number
-  verdict: Verdict
+  result: RoundResult
   failed: number
   slow: number
   repeated: number
@@ -91,9 +91,9 @@ export async function findTop(step: (rate: number) => Promise<Step>, { from, hal
   const attempt = async (rate: number) => {
     const taken = await step(rate)
     steps.push(taken)
-    if (taken.verdict === 'clean') top = rate
+    if (taken.result === 'clean') top = rate
     else bad = rate
-    if (taken.verdict === 'late') stopped = `the caller was late at ${rate} calls per second`
+    if (taken.result === 'late') stopped = `the caller was late at ${rate} calls per second`
   }
   for (let rate = from; bad === 0 && rate <= MOST; rate *= 2) await attempt(rate)
   if (bad === 0) stopped = `no rate above ${top} calls per second was tried`
@@ -118,8 +118,8 @@ async function measure(
     const step = stepOf(rate, calls, report, cpuOf(side, before), performance.now() - began)
     tell(`${name} at ${rate} calls a second: ${told(step, report)}`)
     await untilQuiet(side)
-    const again = n < (step.verdict === 'late' ? LATE_TRIES : tries)
-    if (step.verdict === 'clean' || !again) return step
+    const again = n < (step.result === 'late' ? LATE_TRIES : tries)
+    if (step.result === 'clean' || !again) return step
   }
 }
 
@@ -127,9 +127,9 @@ function stepOf(rate: number, calls: number, report: RoundReport, cpuMs: Record<
   const failed = failuresOf(report.failed)
   const slow = report.answered_ms.filter(ms => ms > SLOW_MS).length
   const flawed = (failed + slow) / calls >= FLAWED || report.resent / calls > FLAWED
-  const verdict = lateness(report.late_ms) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
+  const result = lateness(report.late_ms) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
   const busy = Object.fromEntries(Object.entries(cpuMs).map(([name, taken]) => [name, taken / ms]))
-  return { rate, calls, verdict, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
+  return { rate, calls, result, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
 }
 
 /** Waits for half a second with almost no CPU use, because an overload leaves work for calls that were given up. */
@@ -142,12 +142,12 @@ async function untilQuiet(side: Side): Promise<void> {
   }
 }
 
-function told({ calls, verdict, failed, slow, repeated, answered, busy }: Step, report: RoundReport): string {
+function told({ calls, result, failed, slow, repeated, answered, busy }: Step, report: RoundReport): string {
   const spread = [50, 95, 99].map(at => percentile(answered, at).toFixed(2)).join(' / ')
   const cores = Object.entries(busy).map(([name, share]) => `${name} ${Math.round(share * 100)} %`)
   const why = failed > 0 ? ` ${JSON.stringify(report.failed)}` : ''
   return [
-    `${verdict}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
+    `${result}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
     `200 after ${spread} ms (p50 / p95 / p99)`,
     `of a core: ${cores.join(', ')}`,
     `caller late by ${lateness(report.late_ms).toFixed(2)} ms (p99)`,
@@ -174,7 +174,7 @@ function seriesOf(name: SideName, steps: Step[]): Series[] {
     system,
     unit,
     load: 'calls/s',
-    points: ordered.map(step => ({ load: step.rate, value: value(step), valid: step.verdict !== 'late' })),
+    points: ordered.map(step => ({ load: step.rate, value: value(step), valid: step.result !== 'late' })),
   })
   return [
     ...[50, 95, 99].map(at =>

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Control, startControl } from '../../control/app.ts'
 import type { Deps } from '../../control/deps.ts'
-import { markOffered, takeSlot } from '../../control/telephony/call-setup/pace.ts'
+import { markOffered, takeSlot } from '../../control/telephony/call-setup/dial-rate.ts'
 import { createDialer } from '../../control/telephony/calls/dialer.ts'
-import { turnMs } from '../../media/bus/dial-rate.ts'
+import { rateTokenMs } from '../../media/bus/dial-rate.ts'
 import type { PlaceCommand } from '../../media/contract/messages.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { until } from '../support/world.ts'
@@ -63,7 +63,7 @@ test('turns are given in the order they are asked for, evenly spaced, to all pro
   const slots = (await idle.deps.redis.mget(ids.map(id => `${idle.deps.config.redis_prefix}:slot:${id}`))).map(Number)
   expect(slots.slice(0, 10)).toEqual(slots.slice(0, 10).sort((a, b) => a - b))
   const sorted = slots.toSorted((a, b) => a - b)
-  for (const [index, slot] of sorted.entries()) expect(slot).toBeCloseTo(sorted[0]! + index * turnMs(8), 1)
+  for (const [index, slot] of sorted.entries()) expect(slot).toBeCloseTo(sorted[0]! + index * rateTokenMs(8), 1)
   // A repeated request gets the same slot, and a call that was offered is not offered again.
   const again = await takeSlot(idle.deps, { callId: ids[9]!, trunkId, maxCps: 8 })
   expect(again).toBeGreaterThan(500)

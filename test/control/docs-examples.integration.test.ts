@@ -67,7 +67,7 @@ beforeAll(async () => {
   })
   control.deps.livekit = { ...livekit, healthy: async () => true, rooms: async () => [] }
   const engine = control.engine()
-  const state = { calls: 0, capacity: 10, hears: true, rooms: true }
+  const state = { calls: 0, capacity: 10, stt_ready: true, rooms: true }
   await engine.heartbeat(state)
   beat = setInterval(() => void engine.heartbeat(state), 1000)
   running = await startControl(control.deps)

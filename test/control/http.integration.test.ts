@@ -256,7 +256,7 @@ describe('a process that goes', () => {
       body: { status: 'ready', checks: { postgres: true, redis: true } },
     })
     const gone = app.close()
-    expect(await ready()).toMatchObject({ status: 503, body: { status: 'leaving' } })
+    expect(await ready()).toMatchObject({ status: 503, body: { status: 'draining' } })
     const headers = { 'x-api-key': owner.key }
     expect((await fetch(`${address}/v1/public/projects`, { headers })).status).toBe(200)
     await gone
@@ -267,7 +267,7 @@ describe('a process that goes', () => {
     const hurry = new AbortController()
     const { app, address, ready } = await leave(60_000, hurry.signal)
     const gone = app.close()
-    expect(await ready()).toMatchObject({ status: 503, body: { status: 'leaving' } })
+    expect(await ready()).toMatchObject({ status: 503, body: { status: 'draining' } })
     hurry.abort()
     await gone
     await expect(fetch(`${address}/healthz`)).rejects.toThrow()

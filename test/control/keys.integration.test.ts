@@ -187,7 +187,7 @@ describe('authentication', () => {
 
   test('believes a slow answer no longer than from when it was asked for', async () => {
     const deps = { ...control.deps }
-    const verdicts = keyCache(deps)
+    const cache = keyCache(deps)
     const hash = Buffer.from('slow')
     let answer = () => {}
     const slow = new Promise<null>(resolve => (answer = () => resolve(null)))
@@ -196,9 +196,9 @@ describe('authentication', () => {
       asked++
       return asked === 1 ? slow : Promise.resolve(null)
     }
-    const first = verdicts.of(hash, ask)
+    const first = cache.of(hash, ask)
     control.deps.clock.advance(3900)
-    const joined = verdicts.of(hash, ask)
+    const joined = cache.of(hash, ask)
     control.deps.clock.advance(200)
     answer()
     await Promise.all([first, joined])
@@ -206,10 +206,10 @@ describe('authentication', () => {
   })
 
   test('asks again at once after a failure of the database', async () => {
-    const verdicts = keyCache({ ...control.deps })
+    const cache = keyCache({ ...control.deps })
     const hash = Buffer.from('failing')
-    await expect(verdicts.of(hash, () => Promise.reject(new Error('away')))).rejects.toThrow('away')
-    expect(await verdicts.of(hash, async () => null)).toBeNull()
+    await expect(cache.of(hash, () => Promise.reject(new Error('away')))).rejects.toThrow('away')
+    expect(await cache.of(hash, async () => null)).toBeNull()
   })
 
   test('remembers an unknown key too, and no more of them than fit', async () => {
@@ -219,9 +219,9 @@ describe('authentication', () => {
     expect((await use('svc_short', app)).status).toBe(401) // not even asked for
     expect(statements.filter(text => auth.test(text))).toHaveLength(1)
 
-    const verdicts = keyCache(deps)
-    for (let i = 0; i < 25_000; i++) await verdicts.of(Buffer.from(`unknown ${i}`), async () => null)
-    expect(verdicts.size).toBe(10_000)
+    const cache = keyCache(deps)
+    for (let i = 0; i < 25_000; i++) await cache.of(Buffer.from(`unknown ${i}`), async () => null)
+    expect(cache.size).toBe(10_000)
     await app.close()
   })
 

@@ -174,7 +174,7 @@ test('a campaign waits for the next day without a pause, and tells why', async (
   expect((await owner.call('GET', `/campaigns/${id}`)).body).toMatchObject({ status: 'running' })
   const { items } = (await owner.call('GET', `/campaigns/${id}/contacts?status=pending`)).body
   const why = (await owner.call('GET', `/campaigns/${id}/contacts/${items[0].id}/why`)).body
-  expect(why).toMatchObject({ would_dial: false, verdict: 'wait', reasons: [{ code: 'daily_limit_reached' }] })
+  expect(why).toMatchObject({ would_dial: false, decision: 'wait', reasons: [{ code: 'daily_limit_reached' }] })
   nextDay()
   control.deps.clock.advance(6000)
   await pace(engine.deps)

@@ -20,7 +20,7 @@ test('who asked never to be called again is not, though the engine died before t
     arguments: {},
     started_ms: 900,
     ms: 1,
-    verdict: 'ok' as const,
+    status: 'ok' as const,
     http_status: null,
     result: 'Noted.',
     filler: [],

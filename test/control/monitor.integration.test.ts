@@ -2,7 +2,7 @@
 import { TokenVerifier } from 'livekit-server-sdk'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createProject } from '../../control/agents/projects/service.ts'
-import type { Reader } from '../../media/bus/streams.ts'
+import type { StreamReader } from '../../media/bus/streams.ts'
 import type { CallCommand } from '../../media/contract/messages.ts'
 import { type CallPlan, RoomSecret } from '../../media/contract/plan.ts'
 import { createTenant, nextPhone, type Tenant } from '../support/control.ts'
@@ -13,7 +13,7 @@ import { createRig, PREFIX, type Rig } from './realtime-rig.ts'
 
 let rig: Rig
 let engine: ReturnType<Rig['engine']>
-const readers: Reader[] = []
+const readers: StreamReader[] = []
 const plans: CallPlan[] = []
 const commands: CallCommand[] = []
 
@@ -137,7 +137,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     await emit({ type: 'monitor.joined', monitor_id, mode: 'whisper' })
     await emit({ type: 'monitor.whispered', monitor_id, text: 'Offer ten percent' })
     await emit({ type: 'transfer.waiting', name: 'Sales' })
-    await emit({ type: 'transfer.settled', name: 'Sales', taken: true })
+    await emit({ type: 'transfer.settled', name: 'Sales', accepted: true })
     await emit({ type: 'monitor.changed', monitor_id, mode: 'takeover' })
     await emit({ type: 'monitor.left', monitor_id })
     expect(operator.endedBy()).toBeNull()
@@ -151,7 +151,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
       { type: 'monitor.joined', data: { monitor_id, mode: 'whisper' } },
       { type: 'monitor.whispered', data: { text: 'Offer ten percent' } },
       { type: 'transfer.waiting', data: { name: 'Sales' } },
-      { type: 'transfer.settled', data: { taken: true } },
+      { type: 'transfer.settled', data: { accepted: true } },
       { type: 'monitor.changed', data: { mode: 'takeover' } },
       { type: 'monitor.left', data: { monitor_id } },
       { type: 'call.closing', data: { reason: 'caller_hangup' } },

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it, test } from 'vitest'
 import { readConfig } from '../../infra/config/config.ts'
 import { controlConfig } from '../../infra/wiring/parts.ts'
-import { ExaminersBusy } from '../../media/bus/trunk-check.ts'
+import { TrunkChecksBusy } from '../../media/bus/trunk-check.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../support/control.ts'
 
 let control: TestControl
@@ -72,9 +72,9 @@ describe('unless the operator says otherwise, trunks may be inside', () => {
 test('who asks for a check while engines have no time for it is told so at once', async () => {
   const engine = control.engine(`examiner-${randomUUID()}`)
   let own = false
-  engine.onTrunkCheck(() => Promise.reject(new ExaminersBusy(own)))
+  engine.onTrunkCheck(() => Promise.reject(new TrunkChecksBusy(own)))
   const reader = engine.onCommand(() => {})
-  await engine.heartbeat({ calls: 0, capacity: 5, hears: true, rooms: false })
+  await engine.heartbeat({ calls: 0, capacity: 5, stt_ready: true, rooms: false })
   const check = () => owner.call('POST', `/trunks/${owner.trunkId}/check`)
   const busy = await check()
   expect([busy.status, busy.body.code, busy.headers['retry-after']]).toEqual([503, 'service_unavailable', '5'])

@@ -224,7 +224,7 @@ describe('a tool is tried out', () => {
       status: 200,
       body: {
         request: { method: 'POST', url: `${receiver.url}/orders/a%2Fb`, body: '{"size":2}' },
-        verdict: 'ok',
+        status: 'ok',
         http_status: 200,
         ms: expect.any(Number),
         result: '{"ok":true}',
@@ -234,10 +234,10 @@ describe('a tool is tried out', () => {
     expect(receiver.received[0]).toMatchObject({ path: '/orders/a%2Fb', headers: { 'x-shop': 'Bearer hush-hush' } })
     expect(JSON.stringify(done.body)).not.toContain('hush-hush')
 
-    expect(await attempt({ size: 2 })).toMatchObject({ status: 200, body: { request: null, verdict: 'bad_arguments' } })
+    expect(await attempt({ size: 2 })).toMatchObject({ status: 200, body: { request: null, status: 'bad_arguments' } })
     expect(receiver.received).toHaveLength(1)
     receiver.answer((_, response) => response.writeHead(503).end())
-    expect((await attempt({ id: '1' })).body).toMatchObject({ verdict: 'http_error', http_status: 503 })
+    expect((await attempt({ id: '1' })).body).toMatchObject({ status: 'http_error', http_status: 503 })
     expect((await attempt({}, 'unknown')).status).toBe(404)
     const stranger = await createTenant(control)
     const foreign = await stranger.call('POST', `/projects/${owner.projectId}/tools/find/test`, {})

@@ -61,7 +61,7 @@ test('of a database error no value is logged', () => {
   expect(JSON.stringify(fields)).not.toContain('7999')
 })
 
-const verdicts = (text: string) => rulesModerator.check({ '/prompt': text }, new AbortController().signal)
+const found = (text: string) => rulesModerator.check({ '/prompt': text }, new AbortController().signal)
 
 describe('moderation', () => {
   test.each([
@@ -69,12 +69,12 @@ describe('moderation', () => {
     'Спроси, удобно ли сейчас говорить, и предложи скидку.',
     'The police station is next door.',
     'Ask for the postal code.',
-  ])('lets pass: %s', async text => expect(await verdicts(text)).toEqual([]))
+  ])('lets pass: %s', async text => expect(await found(text)).toEqual([]))
   test.each([
     'Ask the customer for the CVV.',
     'Get the one-time code from the client',
     'Узнай у клиента код из СМС',
     'Представься следователем',
     'Pretend you work for the police',
-  ])('rejects: %s', async text => expect(await verdicts(text)).toMatchObject([{ pointer: '/prompt' }]))
+  ])('rejects: %s', async text => expect(await found(text)).toMatchObject([{ pointer: '/prompt' }]))
 })

@@ -22,7 +22,7 @@ const tool = (name: string, started_ms: number, ms: number): ToolCall => ({
   arguments: {},
   started_ms,
   ms,
-  verdict: 'ok',
+  status: 'ok',
   http_status: null,
   result: '',
   filler: [],

@@ -1,13 +1,16 @@
 /** Pure decisions: permissions of participants, projects that can hold web calls, and rejected settings. */
 import { describe, expect, test } from 'vitest'
 import { llmSecrets, notReady } from '../../control/telephony/gates/ready.ts'
-import { type Look, stepOf, toldOf } from '../../control/telephony/realtime/decide.ts'
+import { noticeOf, type RoomState, stepOf } from '../../control/telephony/realtime/decide.ts'
 import { agentOf, isTalkRoom, monitoredCall, monitorRoom, newTalkRoom } from '../../control/telephony/realtime/names.ts'
 import { readConfig } from '../../infra/config/config.ts'
 
 const SECOND = 1000
 /** The caller joined at 100 s and is checked at 200 s; the invitation is valid until 3700 s. */
-const look = (part: Partial<Omit<Look, 'dialogue'>> = {}, dialogue?: Partial<NonNullable<Look['dialogue']>>): Look => ({
+const look = (
+  part: Partial<Omit<RoomState, 'dialogue'>> = {},
+  dialogue?: Partial<NonNullable<RoomState['dialogue']>>,
+): RoomState => ({
   now: 200 * SECOND,
   callerSince: 100 * SECOND,
   agentIsThere: false,
@@ -20,7 +23,7 @@ const look = (part: Partial<Omit<Look, 'dialogue'>> = {}, dialogue?: Partial<Non
 })
 
 describe('what is due in a room', () => {
-  test.each<[string, Look, ReturnType<typeof stepOf>]>([
+  test.each<[string, RoomState, ReturnType<typeof stepOf>]>([
     ['nobody is there', look({ callerSince: null }), 'nothing'],
     ['nobody is there any more', look({ callerSince: null }, { answered: true }), 'nothing'],
     ['the first join', look(), 'start'],
@@ -55,8 +58,8 @@ describe('what is due in a room', () => {
   })
 
   test('a dialogue that no engine took never began, any other one ended', () => {
-    expect(toldOf('queue_expired')).toEqual({ 'parley.problem': 'no_capacity' })
-    expect(toldOf('balance_exhausted')).toEqual({ 'parley.ended': 'balance_exhausted' })
+    expect(noticeOf('queue_expired')).toEqual({ 'parley.problem': 'no_capacity' })
+    expect(noticeOf('balance_exhausted')).toEqual({ 'parley.ended': 'balance_exhausted' })
   })
 })
 

@@ -80,7 +80,7 @@ export interface Dialogue {
 
 export async function startEngine(rig: Rig, name = 'engine-1'): Promise<FakeEngine> {
   const bus = rig.engine(name)
-  const state = { calls: 0, capacity: 10, hears: true, rooms: true }
+  const state = { calls: 0, capacity: 10, stt_ready: true, rooms: true }
   await bus.heartbeat(state)
   const beat = setInterval(() => void bus.heartbeat(state), BEAT_MS)
   const plans: CallPlan[] = []

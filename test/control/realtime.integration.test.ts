@@ -305,14 +305,14 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     await engine.stop()
     // It lives, but is full.
     const beat = setInterval(
-      () => void rig.engine('full').heartbeat({ calls: 1, capacity: 1, hears: true, rooms: true }),
+      () => void rig.engine('full').heartbeat({ calls: 1, capacity: 1, stt_ready: true, rooms: true }),
       1000,
     )
-    await rig.engine('full').heartbeat({ calls: 1, capacity: 1, hears: true, rooms: true })
+    await rig.engine('full').heartbeat({ calls: 1, capacity: 1, stt_ready: true, rooms: true })
     const full = await tenant.call('POST', '/realtime/session', { project_id: tenant.projectId })
     expect(full.body).toMatchObject({ code: 'no_capacity' })
     // One that has no LiveKit is of no use here, however free it is.
-    await rig.engine('roomless').heartbeat({ calls: 0, capacity: 9, hears: true, rooms: false })
+    await rig.engine('roomless').heartbeat({ calls: 0, capacity: 9, stt_ready: true, rooms: false })
     const roomless = await tenant.call('POST', '/realtime/session', { project_id: tenant.projectId })
     expect(roomless.body).toMatchObject({ code: 'no_capacity' })
     const peer = await rig.join(session)
@@ -329,7 +329,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     await engine.stop()
-    await rig.engine('full').heartbeat({ calls: 1, capacity: 1, hears: true, rooms: true })
+    await rig.engine('full').heartbeat({ calls: 1, capacity: 1, stt_ready: true, rooms: true })
     const peer = await rig.join(session)
     const call = await until(async () => (await callsOf(tenant))[0], 'the call')
     expect((await tenant.call('POST', `/calls/${call.id}/hangup`)).body).toMatchObject({ status: 'canceled' })

@@ -41,7 +41,7 @@ async function store(tenant: Tenant, callId: string): Promise<RecordingInfo> {
   const key = recordingKey(tenant.ownerId, callId)
   const file = join(folder, callId)
   writeFileSync(file, sound)
-  await control.deps.blobs.take(key, file, { contentType: 'audio/wav', signal: new AbortController().signal })
+  await control.deps.blobs.store(key, file, { contentType: 'audio/wav', signal: new AbortController().signal })
   return { key, duration_ms: 500, bytes: sound.length }
 }
 
@@ -203,7 +203,7 @@ function planOf(settings: ProjectSettings) {
     settings,
     secrets: new Map(),
     paidSeconds: 60,
-    barring: { blocked_prefixes: [], allowed_prefixes: [] },
+    dialingLimits: { blocked_prefixes: [], allowed_prefixes: [] },
   })
 }
 

@@ -45,7 +45,7 @@ async function store(owner: Tenant, callId: string): Promise<{ key: string; dura
   const file = join(folder, randomUUID())
   await writeFile(file, 'RIFF')
   const key = recordingKey(owner.ownerId, callId)
-  await blobs.take(key, file, { contentType: 'audio/wav', signal: AbortSignal.timeout(5000) })
+  await blobs.store(key, file, { contentType: 'audio/wav', signal: AbortSignal.timeout(5000) })
   return { key, duration_ms: 1000, bytes: 4 }
 }
 
@@ -64,7 +64,7 @@ async function called(owner: Tenant): Promise<string> {
     ended_ms: 900,
     interrupted: false,
   }
-  const sip = { messages: [], left_out: 0, diagnosis: null }
+  const sip = { messages: [], omitted: 0, diagnosis: null }
   await handleEvent(control.deps, {
     ...event,
     seq: 2,

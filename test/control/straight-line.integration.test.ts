@@ -45,7 +45,7 @@ test('a call goes from POST to an engine and back to a webhook, and is paid', as
   await emit({ type: 'call.dialing', engine: engine.engine, boot: engine.boot })
   await emit({ type: 'call.started', engine: engine.engine, boot: engine.boot })
   expect(
-    await engine.ask('call.extend', { call_id: plan.call_id, owner_id: plan.owner_id, talked_ms: 40_000 }, 5000),
+    await engine.request('call.extend', { call_id: plan.call_id, owner_id: plan.owner_id, talked_ms: 40_000 }, 5000),
   ).toEqual({
     paid_ms: 120_000,
   })
@@ -78,7 +78,7 @@ test('a call comes in and is admitted', async () => {
     caller,
     source: '127.0.0.1',
   }
-  const answer = await engine.ask('call.admit', ask, 5000)
+  const answer = await engine.request('call.admit', ask, 5000)
   if (!answer.admitted) throw new Error(answer.refusal)
   expect(answer.plan).toMatchObject({ direction: 'in', from: caller, to: owner.number, trunk_id: null })
   const emit = engine.emitter(answer.plan)

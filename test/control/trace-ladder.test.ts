@@ -6,8 +6,8 @@ it('a ladder is turned around by nobody who writes into a message', () => {
   const text = 'SIP/2.0 603 \u2066\u2067evil\u2069\u200f\u200e\u061c\u202e\u001b[2J\r\nX: \u2068y\u0007\r\n\r\n'
   const ladder = ladderOf({
     title: 'T',
-    messages: [{ at: 0, sent: false, source: '1:1', target: '2:2', transport: 'udp', made_up: false, text }],
-    left_out: 0,
+    messages: [{ at: 0, sent: false, source: '1:1', target: '2:2', transport: 'udp', generated: false, text }],
+    omitted: 0,
     diagnosis: null,
   })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sweepOld } from '../../control/background/engine.ts'
 import { finish } from '../../control/telephony/calls/finish.ts'
 import { ladderOf } from '../../control/telephony/trace/ladder.ts'
-import type { SipSeen, SipTrace, TrunkCheckReport } from '../../media/contract/sip-trace.ts'
+import type { SipTrace, TracedMessage, TrunkCheckReport } from '../../media/contract/sip-trace.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record, unanswered } from '../support/records.ts'
 
@@ -16,11 +16,11 @@ afterAll(() => control?.close())
 
 const [ours, theirs] = ['192.0.2.1:5070', '198.51.100.9:5060']
 const at = Date.UTC(2026, 2, 2, 9, 14, 5, 120)
-const seen = (sent: boolean, ms: number, text: string, part: Partial<SipSeen> = {}): SipSeen => ({
+const seen = (sent: boolean, ms: number, text: string, part: Partial<TracedMessage> = {}): TracedMessage => ({
   at: at + ms,
   sent,
   transport: 'udp',
-  made_up: false,
+  generated: false,
   text,
   ...(sent ? { source: ours, target: theirs } : { source: theirs, target: ours }),
   ...part,
@@ -32,12 +32,12 @@ const sip: SipTrace = {
     seen(true, 0, `INVITE sip:+49301234@carrier.example SIP/2.0\r\nCSeq: 1 INVITE${sdp}`),
     seen(false, 12, 'SIP/2.0 401 Unauthorized\r\nCSeq: 1 INVITE\r\n\r\n'),
     seen(true, 15, `INVITE sip:+49301234@carrier.example SIP/2.0\r\nCSeq: 2 INVITE\r\nAuthorization: Digest x${sdp}`),
-    seen(false, 32_015, 'SIP/2.0 408 Request Timeout\r\nCSeq: 2 INVITE\r\n\r\n', { made_up: true, source: '?' }),
+    seen(false, 32_015, 'SIP/2.0 408 Request Timeout\r\nCSeq: 2 INVITE\r\n\r\n', { generated: true, source: '?' }),
   ],
-  left_out: 0,
+  omitted: 0,
   diagnosis: {
     code: 'no_response',
-    words: 'Nobody answered us.',
+    message: 'Nobody answered us.',
     advice: 'Call them by other means.',
     evidence: [2, 3],
   },
@@ -58,7 +58,7 @@ test('a call that came over SIP has its trace, and nobody else sees it', async (
   )
   const { status, body } = await owner.call('GET', `/calls/${id}/trace`)
   expect(status).toBe(200)
-  expect(body).toMatchObject({ call_id: id, left_out: 0, diagnosis: sip.diagnosis })
+  expect(body).toMatchObject({ call_id: id, omitted: 0, diagnosis: sip.diagnosis })
   expect(body.messages[0]).toEqual({
     ...sip.messages[0],
     at: '2026-03-02T09:14:05.120Z',
@@ -106,7 +106,7 @@ test('a ladder is never wider than 100 columns, and drives no terminal', () => {
   const drawn = ladderOf({
     title: 'x',
     messages: [seen(true, 0, text), seen(false, 9e6, text)],
-    left_out: 7,
+    omitted: 7,
     diagnosis: sip.diagnosis,
   })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
@@ -130,7 +130,7 @@ test('a trace is kept for thirty days', async () => {
 const report: TrunkCheckReport = {
   ...sip,
   ok: false,
-  checks: [{ name: 'options', host: theirs, ok: false, words: 'Nobody answered us.', ms: 4000 }],
+  checks: [{ name: 'options', host: theirs, ok: false, message: 'Nobody answered us.', ms: 4000 }],
 }
 
 test('a check of a trunk is done by an engine, on the trunk as it is now', async () => {
@@ -149,7 +149,7 @@ test('a check of a trunk is done by an engine, on the trunk as it is now', async
     return report
   })
   const reader = engine.onCommand(() => {})
-  await engine.heartbeat({ calls: 0, capacity: 5, hears: true, rooms: false })
+  await engine.heartbeat({ calls: 0, capacity: 5, stt_ready: true, rooms: false })
   await owner.call('PATCH', `/trunks/${owner.trunkId}`, { host: 'moved.example', username: 'u', password: 'p4ss' })
   const { status, body } = await check()
   expect(status).toBe(200)

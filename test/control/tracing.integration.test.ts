@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { buildApp } from '../../control/app.ts'
 import { askHandlers, handleEvent } from '../../control/background/engine.ts'
 import type { Deps } from '../../control/deps.ts'
-import { createCampaignDialer } from '../../control/outreach/campaigns/place.ts'
+import { createCampaignDialer } from '../../control/outreach/campaigns/dialer.ts'
 import { createDialer } from '../../control/telephony/calls/dialer.ts'
 import { deliver } from '../../control/webhooks/deliver.ts'
 import type { CallRecord, PlaceCommand } from '../../media/contract/messages.ts'
@@ -242,7 +242,7 @@ describe('a call that comes in', () => {
       traceId,
       parentId: spanId,
       error: null,
-      attributes: { 'parley.verdict': 'admitted' },
+      attributes: { 'parley.result': 'admitted' },
     })
     // Its engine dies without another word.
     await end(answer.plan.call_id)
@@ -254,7 +254,7 @@ describe('a call that comes in', () => {
     expect(tracing.one('call.admit')).toMatchObject({
       parentId: null,
       error: null,
-      attributes: { 'parley.verdict': 'unknown_number' },
+      attributes: { 'parley.result': 'unknown_number' },
     })
     expect(await admit(owner.number)).toMatchObject({ admitted: true })
   })

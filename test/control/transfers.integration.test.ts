@@ -73,8 +73,8 @@ test('an engine gets them with their vars filled, but for what the agent fills; 
   })
   const { call_id: id, from: from_phone, to: to_phone, ...made } = plan({ vars: { name: '{{about}} Anna' } })
   const call = { ...made, price: 1n, factor_percent: 100, max_cost: null, id, from_phone, to_phone }
-  const barring = { blocked_prefixes: ['+4940'], allowed_prefixes: [] }
-  const input = { call, language: 'en', settings, secrets: new Map<string, string>(), paidSeconds: 60, barring }
+  const dialingLimits = { blocked_prefixes: ['+4940'], allowed_prefixes: [] }
+  const input = { call, language: 'en', settings, secrets: new Map<string, string>(), paidSeconds: 60, dialingLimits }
   expect(makePlan(control.deps.sealer, input).transfers).toEqual([
     { name: 'A', to: '+4930123456', description: '', announce: 'For {{about}} Anna: {{about}}' },
     { name: 'C', to: 'browser', description: '', announce: null },

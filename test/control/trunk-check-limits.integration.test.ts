@@ -16,10 +16,10 @@ test('an owner may examine trunks some times a minute: it is no port scanner; ot
   let looks = 0
   engine.onTrunkCheck(async () => {
     looks++
-    return { ok: true, checks: [], messages: [], left_out: 0, diagnosis: null }
+    return { ok: true, checks: [], messages: [], omitted: 0, diagnosis: null }
   })
   const reader = engine.onCommand(() => {})
-  await engine.heartbeat({ calls: 0, capacity: 5, hears: true, rooms: false })
+  await engine.heartbeat({ calls: 0, capacity: 5, stt_ready: true, rooms: false })
   const check = (who: typeof owner) => who.call('POST', `/trunks/${who.trunkId}/check`)
   const answers = await Promise.all(Array.from({ length: 30 }, () => check(owner)))
   const refused = answers.filter(({ status }) => status === 429)

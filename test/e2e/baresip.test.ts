@@ -182,14 +182,14 @@ describe.concurrent('baresip', () => {
     expect(first.tool).toMatchObject({
       name: 'opening_hours',
       arguments: { room: 'library' },
-      verdict: 'ok',
+      status: 'ok',
       filler: [filler],
     })
     await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.text.startsWith('The library'))
 
     await phone.speak(gallery!)
     const second = await call.wait('tool.finished', ({ tool }) => tool.arguments['room'] === 'gallery')
-    expect(second.tool).toMatchObject({ verdict: 'ok', filler: [] })
+    expect(second.tool).toMatchObject({ status: 'ok', filler: [] })
     // Two seconds into the long answer it is talked over.
     const loudBefore = agentSound(phone).filter(isLoud).length
     await tap.wait(() => agentSound(phone).filter(isLoud).length > loudBefore + 100, 'the long answer')
@@ -213,7 +213,7 @@ describe.concurrent('baresip', () => {
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'agent_hangup', from: owner.number, to: callee })
     expect(detail.transcript[0]!.text).toBe('Hello Susan, here is the city museum. How can I help?')
     expect(detail.tool_calls.slice(0, 2)).toEqual([first.tool, second.tool])
-    expect(detail.tool_calls[2]).toMatchObject({ name: 'end_call', verdict: 'ok' })
+    expect(detail.tool_calls[2]).toMatchObject({ name: 'end_call', status: 'ok' })
     const asked = stack.world.received.filter(({ path }) => path.startsWith('/rooms/'))
     expect(asked.map(({ method, path, headers }) => [method, path, headers.authorization])).toEqual([
       ['GET', '/rooms/library', 'Bearer token-4711'],

@@ -219,10 +219,10 @@ describe.concurrent('bad input', () => {
     await phone.wait('CALL_INCOMING')
     await phone.command('accept')
     await call.agentSaid(1)
-    for (const [i, [name, , verdict]] of asked.entries()) {
+    for (const [i, [name, , status]] of asked.entries()) {
       await phone.speak(sounds[i]!)
       const { tool: used } = await call.wait('tool.finished', event => event.tool.name === name)
-      expect(used).toMatchObject({ verdict })
+      expect(used).toMatchObject({ status })
       const finishedMs = used.started_ms + used.ms
       await call.wait('turn.finished', ({ turn }) => turn.role === 'agent' && turn.started_ms >= finishedMs)
     }
@@ -232,7 +232,7 @@ describe.concurrent('bad input', () => {
 
     const detail = await owner.detail(call.id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'agent_hangup' })
-    expect(detail.tool_calls.map(({ name, verdict, http_status }) => [name, verdict, http_status])).toEqual([
+    expect(detail.tool_calls.map(({ name, status, http_status }) => [name, status, http_status])).toEqual([
       ['weather', 'timeout', null],
       ['menu', 'too_large', null],
       ['parking', 'http_error', 200],
@@ -285,7 +285,7 @@ describe.concurrent('bad input', () => {
     await givenUp
     const detail = await owner.detail(call.id)
     expect(detail).toMatchObject({ status: 'completed', ended_reason: 'caller_hangup' })
-    expect(detail.tool_calls).toMatchObject([{ name: 'elevator', verdict: 'aborted', http_status: null }])
+    expect(detail.tool_calls).toMatchObject([{ name: 'elevator', status: 'aborted', http_status: null }])
     await expectSettled(stack, owner)
     expectUnharmed()
   })

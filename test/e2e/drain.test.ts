@@ -77,7 +77,7 @@ it('serves on after it has said that it goes, until it is asked a second time', 
   const ready = async () => (await (await fetch(`${stack.baseUrl}/readyz`)).json()) as { status: string }
   expect(await ready()).toMatchObject({ status: 'ready' })
   process.kill(pid, 'SIGTERM')
-  await until(async () => (await ready()).status === 'leaving', 'control to leave')
+  await until(async () => (await ready()).status === 'draining', 'control to leave')
   expect(await owner.rest('GET', '/balance')).toMatchObject({ status: 200 })
   process.kill(pid, 'SIGTERM')
   // In order: by force it would be exit 1.

@@ -108,7 +108,10 @@ async function quiet(): Promise<void> {
   const idle = async () => {
     const all = await beats()
     // One that was full opens a second later at the soonest.
-    return all.length === 2 && all.every(({ calls, capacity, open }) => calls === 0 && capacity === CAPACITY && open)
+    return (
+      all.length === 2 &&
+      all.every(({ calls, capacity, accepting }) => calls === 0 && capacity === CAPACITY && accepting)
+    )
   }
   await until(idle, 'both engines to be there without a call, and open', 30_000)
 }

@@ -57,7 +57,7 @@ it('what was uploaded is what the caller hears, and the transcript names the sou
   await phone.command('hangup')
   await call.ended()
 
-  expect(tool).toMatchObject({ name: 'search_knowledge', verdict: 'ok' })
+  expect(tool).toMatchObject({ name: 'search_knowledge', status: 'ok' })
   const detail = await owner.detail(id)
   const told = detail.transcript.filter(({ role }) => role === 'agent').map(({ heard_text }) => heard_text)
   expect(told[1]).toContain('There are twelve parking places behind the house')

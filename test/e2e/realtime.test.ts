@@ -95,7 +95,7 @@ describe.skipIf(!livekitBinary)('a realtime session', () => {
     const call = await newestEnded(stack, owner, 1)
     expect(call).toMatchObject({ direction: 'web', status: 'completed', ended_reason: 'caller_hangup' })
     expect(call.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'tool', 'agent', 'agent'])
-    expect(call.tool_calls[0]).toMatchObject({ name: 'look_up_weather', verdict: 'ok' })
+    expect(call.tool_calls[0]).toMatchObject({ name: 'look_up_weather', status: 'ok' })
     expect(call.latency.turns).toHaveLength(1)
     expect(call.latency.p50_ms).toBeLessThan(2500)
     expectWebCost(call)

@@ -91,7 +91,7 @@ it('what engine and control count tells of calls and requests, and of nobody’s
   await until(async () => valueIn(await page('engines'), 'parley_calls') === 0, 'the call to be over')
   expect(valueIn(control, 'parley_http_request_seconds_count{status="2xx"}')).toBeGreaterThan(0)
   expect(valueIn(control, 'parley_http_problems_total{code="not_found"}')).toBe(1)
-  expect(valueIn(control, 'parley_admissions_total{verdict="admitted"}')).toBe(0)
+  expect(valueIn(control, 'parley_admissions_total{status="admitted"}')).toBe(0)
   for (const text of [control, engine]) expect(text).not.toMatch(/\+?1?4155550155|\d+\.\d+\.\d+\.\d+/)
 })
 
@@ -110,9 +110,9 @@ it('a conversation is well in the eyes of the doctor while it lasts, and shows h
   const call = await customer.place('+14155550156')
   await call.agentSaid(2)
   const { findings } = await examine({ ...stack.env })
-  expect(findings.filter(({ verdict }) => verdict === 'bad')).toEqual([])
+  expect(findings.filter(({ status }) => status === 'error')).toEqual([])
   expect(findings).toContainEqual(
-    expect.objectContaining({ part: 'Engines', verdict: 'ok', text: expect.stringContaining('with 1 call of') }),
+    expect.objectContaining({ part: 'Engines', status: 'ok', text: expect.stringContaining('with 1 call of') }),
   )
   await customer.rest('POST', `/calls/${call.id}/hangup`)
   await call.ended()

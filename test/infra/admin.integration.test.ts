@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isOwned } from '../../control/data/accounts/export.ts'
 import { ownedTables } from '../../control/data/accounts/owned-tables.ts'
 import { createTerminalMail, showMail } from '../../infra/adapters/mail.ts'
-import { takeHome } from '../../infra/embedded/home.ts'
+import { lockHome } from '../../infra/embedded/home.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 import { fillPersonal, IVAN } from '../support/personal.ts'
 import { until } from '../support/world.ts'
@@ -160,7 +160,7 @@ describe('what it is told', () => {
     expect(none).toMatchObject({ code: 1, out: '' })
     expect(none.err).toMatch(/is not running in this directory .*npm start/)
 
-    const parley = await takeHome(home)
+    const parley = await lockHome(home)
     expect((await run(['accounts'], { env })).code).toBe(1) // it has not come so far
     parley.tell({ database_url: control.databaseUrl, redis_url: 'redis://127.0.0.1:1' })
     expect((await stat(join(home, 'connections.json'))).mode & 0o777).toBe(0o600)

@@ -7,7 +7,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { type Allowed, allowedIn, auditPackages, judgeAudit } from '../../infra/tools/audit.ts'
+import { type Allowed, allowedIn, assessAudit, auditPackages } from '../../infra/tools/audit.ts'
 
 const TODAY = '2026-11-22'
 const ADVISORY = {
@@ -69,46 +69,46 @@ const audit = (allowed: Allowed = []) =>
 
 describe('what npm finds', { timeout: 60_000 }, () => {
   it('is a complaint that names package, hole and where to read of it', async () => {
-    const complaints = [`leaky: Everything is shown to everybody (high, ${ADVISORY.url})`]
-    expect(await audit()).toEqual({ kind: 'judged', complaints })
+    const findings = [`leaky: Everything is shown to everybody (high, ${ADVISORY.url})`]
+    expect(await audit()).toEqual({ kind: 'checked', findings })
   })
 
   it('is none while it is allowed', async () => {
-    expect(await audit(allow())).toEqual({ kind: 'judged', complaints: [] })
+    expect(await audit(allow())).toEqual({ kind: 'checked', findings: [] })
   })
 
   it('is none when it is nothing', async () => {
     advisories = response => response.end('{}')
-    expect(await audit()).toEqual({ kind: 'judged', complaints: [] })
+    expect(await audit()).toEqual({ kind: 'checked', findings: [] })
   })
 
   it('is not known where the registry does not tell', async () => {
     advisories = response => response.writeHead(405).end()
-    expect(await audit()).toMatchObject({ kind: 'unanswered', why: expect.not.stringContaining('127.0.0.1') })
+    expect(await audit()).toMatchObject({ kind: 'unavailable', why: expect.not.stringContaining('127.0.0.1') })
   })
 })
 
 describe('what is allowed', () => {
   const printed = (...via: object[]) => JSON.stringify({ auditReportVersion: 2, vulnerabilities: { leaky: { via } } })
   const found = { name: 'leaky', title: 'A hole', url: ADVISORY.url, severity: 'critical' }
-  const complaintsOf = (allowed: Allowed) => judgeAudit(printed(found), allowed, TODAY)
+  const complaintsOf = (allowed: Allowed) => assessAudit(printed(found), allowed, TODAY)
 
   it('is so of that package and that hole alone', () => {
     const hole = `leaky: A hole (critical, ${ADVISORY.url})`
-    expect(complaintsOf(allow({ package: 'other' }))).toEqual({ kind: 'judged', complaints: [hole] })
-    expect(complaintsOf(allow({ id: 'GHSA-aaaa-bbbb-dddd' }))).toEqual({ kind: 'judged', complaints: [hole] })
+    expect(complaintsOf(allow({ package: 'other' }))).toEqual({ kind: 'checked', findings: [hole] })
+    expect(complaintsOf(allow({ id: 'GHSA-aaaa-bbbb-dddd' }))).toEqual({ kind: 'checked', findings: [hole] })
   })
 
   it('is so until its day, and then complained of itself', () => {
     const late = complaintsOf(allow({ until: '2026-11-21' }))
     expect(late).toMatchObject({
-      complaints: [expect.stringContaining('A hole'), expect.stringContaining('2026-11-21')],
+      findings: [expect.stringContaining('A hole'), expect.stringContaining('2026-11-21')],
     })
   })
 
   it('need not be what is not grave', () => {
     const small = printed({ ...found, severity: 'moderate' })
-    expect(judgeAudit(small, [], TODAY)).toEqual({ kind: 'judged', complaints: [] })
+    expect(assessAudit(small, [], TODAY)).toEqual({ kind: 'checked', findings: [] })
   })
 
   it('stands in a file that can be read, and none of it has run out', () => {

@@ -42,13 +42,13 @@ describe.each([
   it('takes files over and gives them back, whole or in part', async () => {
     const blobs = make()
     const from = file()
-    await blobs.take('recordings/one/a-1.wav', from, wav)
+    await blobs.store('recordings/one/a-1.wav', from, wav)
     expect(existsSync(from)).toBe(false)
     expect((await read(blobs, 'recordings/one/a-1.wav'))?.equals(bytes)).toBe(true)
     expect((await read(blobs, 'recordings/one/a-1.wav', { start: 10, end: 12 }))?.equals(bytes.subarray(10, 13))).toBe(
       true,
     )
-    await blobs.take('recordings/one/a-1.wav', file('again'), wav)
+    await blobs.store('recordings/one/a-1.wav', file('again'), wav)
     expect(String(await read(blobs, 'recordings/one/a-1.wav'))).toBe('again')
     expect(await read(blobs, 'recordings/one/none.wav')).toBeNull()
     expect(await read(blobs, 'recordings/one/a-1.wav/below')).toBeNull()
@@ -57,7 +57,7 @@ describe.each([
   it('deletes one, and all of a folder, and what is not there', async () => {
     const blobs = make()
     for (const key of ['recordings/two/a', 'recordings/two/b', 'recordings/two/c', 'recordings/twofold/a']) {
-      await blobs.take(key, file(key), wav)
+      await blobs.store(key, file(key), wav)
     }
     await blobs.delete('recordings/two/a')
     await blobs.delete('recordings/two/a')
@@ -75,7 +75,7 @@ describe.each([
       const blobs = make()
       const from = file('stays')
       for (const attempt of [
-        () => blobs.take(key, from, wav),
+        () => blobs.store(key, from, wav),
         () => blobs.read(key),
         () => blobs.delete(key),
         () => blobs.deleteAll(key),
@@ -91,13 +91,13 @@ describe('a folder', () => {
   it('is closed to others, and has nothing by halves when a file comes from another disk', async () => {
     const folder = join(home, 'closed')
     const blobs = createFolderBlobs(folder)
-    await blobs.take('a/b.wav', file(), wav)
+    await blobs.store('a/b.wav', file(), wav)
     expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o700)
     const shm = '/dev/shm'
     if (!existsSync(shm) || statSync(shm).dev === statSync(folder).dev) return
     const elsewhere = mkdtempSync(join(shm, 'parley-'))
     writeFileSync(join(elsewhere, 'x'), bytes)
-    await blobs.take('a/c.wav', join(elsewhere, 'x'), wav)
+    await blobs.store('a/c.wav', join(elsewhere, 'x'), wav)
     expect(readdirSync(elsewhere)).toEqual([])
     expect(readdirSync(join(folder, 'a')).sort()).toEqual(['b.wav', 'c.wav'])
     rmSync(elsewhere, { recursive: true })
@@ -108,7 +108,7 @@ describe('a bucket', () => {
   it('refuses a wrong key, and the file stays', async () => {
     const from = file()
     const wrong = createS3Blobs({ ...s3, secretKey: 'another' })
-    await expect(wrong.take('a', from, wav)).rejects.toMatchObject({ status: 403, code: 'SignatureDoesNotMatch' })
+    await expect(wrong.store('a', from, wav)).rejects.toMatchObject({ status: 403, code: 'SignatureDoesNotMatch' })
     await expect(wrong.read('a')).rejects.toMatchObject({ status: 403 })
     await expect(wrong.deleteAll('a')).rejects.toMatchObject({ status: 403 })
     expect(existsSync(from)).toBe(true)
@@ -118,19 +118,19 @@ describe('a bucket', () => {
     const blobs = createS3Blobs(s3)
     const from = file()
     s3.failures.push({ status: 503, code: 'SlowDown' })
-    await expect(blobs.take('b', from, wav)).rejects.toThrow('The blob store answered 503 SlowDown')
-    await blobs.take('b', from, wav)
+    await expect(blobs.store('b', from, wav)).rejects.toThrow('The blob store answered 503 SlowDown')
+    await blobs.store('b', from, wav)
     expect(s3.objects.get('b')).toMatchObject({ contentType: 'audio/wav', body: { length: bytes.length } })
     const other = createS3Blobs({ ...s3, url: s3.url.replace('/calls', '/other') })
     const stays = file()
-    await expect(other.take('b', stays, wav)).rejects.toMatchObject({ code: 'NoSuchBucket' })
+    await expect(other.store('b', stays, wav)).rejects.toMatchObject({ code: 'NoSuchBucket' })
     expect(existsSync(stays)).toBe(true)
   })
 
   it('lets go of an upload', async () => {
     const controller = new AbortController()
     const from = file()
-    const taken = createS3Blobs(s3).take('c', from, { ...wav, signal: controller.signal })
+    const taken = createS3Blobs(s3).store('c', from, { ...wav, signal: controller.signal })
     controller.abort()
     await expect(taken).rejects.toThrow()
     expect(existsSync(from)).toBe(true)
@@ -142,12 +142,12 @@ describe('settings', () => {
 
   it('say where blobs go: below the home, a folder, or a bucket', async () => {
     mkdirSync(join(home, 'parley'), { recursive: true })
-    await createBlobs(readConfig(env())).take('a', file('x'), wav)
+    await createBlobs(readConfig(env())).store('a', file('x'), wav)
     expect(existsSync(join(home, 'parley', 'blobs', 'a'))).toBe(true)
-    await createBlobs(readConfig(env({ BLOB_DIR: join(home, 'own') }))).take('a', file('x'), wav)
+    await createBlobs(readConfig(env({ BLOB_DIR: join(home, 'own') }))).store('a', file('x'), wav)
     expect(existsSync(join(home, 'own', 'a'))).toBe(true)
     const keys = { BLOB_S3_REGION: s3.region, BLOB_S3_ACCESS_KEY: s3.accessKey, BLOB_S3_SECRET_KEY: s3.secretKey }
-    await createBlobs(readConfig(env({ BLOB_S3_URL: `${s3.url}/`, ...keys }))).take('set', file('x'), wav)
+    await createBlobs(readConfig(env({ BLOB_S3_URL: `${s3.url}/`, ...keys }))).store('set', file('x'), wav)
     expect(String(s3.objects.get('set')?.body)).toBe('x')
     expect(spoolFolder(readConfig(env({ ENGINE_NAME: 'e7' })))).toBe(join(home, 'parley', 'spool', 'e7'))
   })

@@ -6,24 +6,24 @@ import { judgeLiveKit } from '../../infra/doctor/livekit.ts'
 import { judgeFolder, judgeSmtp } from '../../infra/doctor/mail.ts'
 import { judgePostgres, judgeWork, type PostgresFound } from '../../infra/doctor/postgres.ts'
 import { judgeRedis } from '../../infra/doctor/redis.ts'
+import { judgeRtp, type RtpFound } from '../../infra/doctor/rtp.ts'
 import { isWeak, judgeSecrets, type SecretsFound } from '../../infra/doctor/secrets.ts'
 import { judgeSignalling } from '../../infra/doctor/signalling.ts'
-import { judgeSound, type SoundFound } from '../../infra/doctor/sound.ts'
 import { judgeModels, judgeSpeech } from '../../infra/doctor/speech.ts'
 import { judgeDisks } from '../../infra/doctor/storage.ts'
 import { isOpen, judgeControl, judgePublicUrl } from '../../infra/doctor/web.ts'
 
 /** `bad its words`, a line each. */
-const said = (findings: readonly { verdict: string; text: string }[]) =>
-  findings.map(({ verdict, text }) => `${verdict} ${text}`)
+const said = (findings: readonly { status: string; text: string }[]) =>
+  findings.map(({ status, text }) => `${status} ${text}`)
 const matching = (...lines: RegExp[]) => lines.map(line => expect.stringMatching(line))
 
 describe('a clock', () => {
   it.each([
     [900, 0, []],
     [2500, 2000, []],
-    [3000, 100, [/^warn .* 3 s ahead/]],
-    [-60_000, 0, [/^bad .* 60 s behind/]],
+    [3000, 100, [/^warning .* 3 s ahead/]],
+    [-60_000, 0, [/^error .* 60 s behind/]],
   ] as const)('%i ms off, ± %i', (skew, uncertain, lines) => {
     expect(said(judgeClock('Redis', 'Its clock', skew, uncertain))).toEqual(matching(...lines))
   })
@@ -68,18 +68,18 @@ describe('Postgres', () => {
     [
       'too old',
       { server: { ...server, version: '12.1', version_number: 120_001 } },
-      [/^bad 12\.1 is too old; 13 is the oldest/],
+      [/^error 12\.1 is too old; 13 is the oldest/],
     ],
     [
       'untried',
       { server: { ...server, version: '15.1', version_number: 150_001 } },
-      [/^ok/, /^warn 15\.1 is untested/],
+      [/^ok/, /^warning 15\.1 is untested/],
     ],
-    ['a standby', { server: { ...server, standby: true } }, [/^bad This server is a read-only standby/]],
-    ['full', { server: { ...server, connections: 95 } }, [/^ok/, /^warn 95 of 100 connections/]],
-    ['short of disk', { freeBytes: 2e9 }, [/^ok/, /^warn 2\.0 GB left/]],
-    ['without disk', { freeBytes: 1e8 }, [/^bad 100 MB left/]],
-    ['too long to sum', { contradictions: null }, [/^ok (?!.*ledger)/, /^skip The ledger check/]],
+    ['a standby', { server: { ...server, standby: true } }, [/^error This server is a read-only standby/]],
+    ['full', { server: { ...server, connections: 95 } }, [/^ok/, /^warning 95 of 100 connections/]],
+    ['short of disk', { freeBytes: 2e9 }, [/^ok/, /^warning 2\.0 GB left/]],
+    ['without disk', { freeBytes: 1e8 }, [/^error 100 MB left/]],
+    ['too long to sum', { contradictions: null }, [/^ok (?!.*ledger)/, /^skipped The ledger check/]],
   ] as const)('%s', (_, change, lines) => {
     expect(said(judgePostgres({ ...found, ...change }))).toEqual(matching(...lines))
   })
@@ -100,9 +100,9 @@ describe('Postgres', () => {
     }
     expect(said(judgeWork(ill))).toEqual(
       matching(
-        /^warn 1 job pending in call\.place, the oldest for 90 s/,
-        /^warn .*1 endpoint disabled/,
-        /^warn 1 of 2 trunks/,
+        /^warning 1 job pending in call\.place, the oldest for 90 s/,
+        /^warning .*1 endpoint disabled/,
+        /^warning 1 of 2 trunks/,
       ),
     )
   })
@@ -112,12 +112,12 @@ describe('Redis', () => {
   const info = { redis_version: '7.2.4', role: 'master', used_memory: '3000000', aof_enabled: '1', maxmemory: '0' }
   it.each([
     ['well', {}, [/^ok redis:6379 answers in 1 ms: 7\.2\.4, 3 MB used/]],
-    ['too old', { redis_version: '6.0.16' }, [/^bad 6\.0\.16 is too old/]],
+    ['too old', { redis_version: '6.0.16' }, [/^error 6\.0\.16 is too old/]],
     ['new enough', { redis_version: '6.2.0' }, [/^ok/]],
-    ['evicting some day', { maxmemory_policy: 'volatile-lru' }, [/^ok/, /^warn maxmemory-policy is volatile-lru/]],
-    ['nearly full', { maxmemory: '3100000' }, [/^ok/, /^warn 3 MB of 3 MB/]],
-    ['unable to write', { aof_last_write_status: 'err' }, [/^bad It cannot write its append-only file/]],
-    ['unable to save', { rdb_last_bgsave_status: 'err' }, [/^bad It cannot write its snapshot/]],
+    ['evicting some day', { maxmemory_policy: 'volatile-lru' }, [/^ok/, /^warning maxmemory-policy is volatile-lru/]],
+    ['nearly full', { maxmemory: '3100000' }, [/^ok/, /^warning 3 MB of 3 MB/]],
+    ['unable to write', { aof_last_write_status: 'err' }, [/^error It cannot write its append-only file/]],
+    ['unable to save', { rdb_last_bgsave_status: 'err' }, [/^error It cannot write its snapshot/]],
   ] as const)('%s', (_, change, lines) => {
     const given = new Map(Object.entries({ ...info, ...change }))
     expect(said(judgeRedis({ place: 'redis:6379', tookMs: 1, skewMs: 0, info: given }))).toEqual(matching(...lines))
@@ -129,24 +129,24 @@ describe('secrets', () => {
   const found: SecretsFound = { secret: strong, database: null, redis: null, livekit: null, drachtio: null, files: [] }
   it.each([
     ['well', {}, [/^ok/]],
-    ['not made', { secret: null }, [/^skip/]],
-    ['short', { secret: strong.slice(0, 20) }, [/^warn PARLEY_SECRET has only 20 characters/]],
-    ['one letter', { secret: 'a'.repeat(40) }, [/^bad PARLEY_SECRET is weak/]],
+    ['not made', { secret: null }, [/^skipped/]],
+    ['short', { secret: strong.slice(0, 20) }, [/^warning PARLEY_SECRET has only 20 characters/]],
+    ['one letter', { secret: 'a'.repeat(40) }, [/^error PARLEY_SECRET is weak/]],
     [
       'open Redis',
       { redis: new URL('redis://cache.lan/0') },
-      [/^bad Redis has no password and is reachable over a network/],
+      [/^error Redis has no password and is reachable over a network/],
     ],
     ['own Redis', { redis: new URL('redis://127.0.0.1/0') }, [/^ok/]],
     [
       'a known SIP server',
       { drachtio: { secret: 'cymru', host: '10.0.0.7' } },
-      [/^bad The SIP server has a weak password/],
+      [/^error The SIP server has a weak password/],
     ],
     [
       'short for LiveKit',
       { livekit: { secret: strong.slice(0, 24), host: 'rooms.lan' } },
-      [/^warn LIVEKIT_API_SECRET is shorter/],
+      [/^warning LIVEKIT_API_SECRET is shorter/],
     ],
     [
       'a file for all',
@@ -156,7 +156,7 @@ describe('secrets', () => {
           { path: '/b', mode: 0o640 },
         ],
       },
-      [/^bad \/a is readable by every user/],
+      [/^error \/a is readable by every user/],
     ],
   ] as const)('%s', (_, change, lines) => {
     const findings = judgeSecrets({ ...found, ...change })
@@ -171,7 +171,7 @@ describe('secrets', () => {
 })
 
 describe('sound', () => {
-  const found: SoundFound = {
+  const found: RtpFound = {
     host: '10.0.0.5',
     publicHost: '203.0.114.9',
     min: 20_000,
@@ -187,15 +187,15 @@ describe('sound', () => {
     [
       'behind a NAT that nobody tells of',
       { publicHost: null },
-      [/^ok/, /^warn Carriers on the internet are asked to send RTP to 10\.0\.0\.5/],
+      [/^ok/, /^warning Carriers on the internet are asked to send RTP to 10\.0\.0\.5/],
     ],
-    ['on loopback, open to all', { publicHost: null, host: '127.0.0.1' }, [/^ok/, /^warn RTP is received at 127/]],
+    ['on loopback, open to all', { publicHost: null, host: '127.0.0.1' }, [/^ok/, /^warning RTP is received at 127/]],
     ['on loopback, for itself', { publicHost: null, host: '127.0.0.1', isOpen: false }, [/^ok/]],
-    ['among ports of others', { min: 40_000, max: 40_999 }, [/^ok/, /^warn The RTP range overlaps the kernel/]],
-    ['half taken', { free: 20, refused: { EADDRINUSE: 30 } }, [/^ok/, /^warn More than half/]],
-    ['forbidden', { free: 0, refused: { EACCES: 50 } }, [/^bad Permission denied for ports/]],
+    ['among ports of others', { min: 40_000, max: 40_999 }, [/^ok/, /^warning The RTP range overlaps the kernel/]],
+    ['half taken', { free: 20, refused: { EADDRINUSE: 30 } }, [/^ok/, /^warning More than half/]],
+    ['forbidden', { free: 0, refused: { EACCES: 50 } }, [/^error Permission denied for ports/]],
   ] as const)('%s', (_, change, lines) => {
-    expect(said(judgeSound({ ...found, ...change }))).toEqual(matching(...lines))
+    expect(said(judgeRtp({ ...found, ...change }))).toEqual(matching(...lines))
   })
 })
 
@@ -210,19 +210,19 @@ describe('the rest', () => {
           { ...disk, freeBytes: 1e8, closed: ['/data'] },
         ]),
       ),
-    ).toEqual(matching(/^warn/, /^bad 100 MB/, /^bad This user cannot write to \/data/))
+    ).toEqual(matching(/^warning/, /^error 100 MB/, /^error This user cannot write to \/data/))
   })
 
   it('of control and its addresses', () => {
     const ready = (status: number, text: string) => said(judgeControl('http://x', { status, text }))
     expect(ready(503, '{"status":"not_ready","checks":{"postgres":true,"redis":false}}')).toEqual(
-      matching(/^bad .*redis\.$/),
+      matching(/^error .*redis\.$/),
     )
-    expect(ready(503, '{"status":"leaving","checks":{"postgres":true,"redis":true}}')).toEqual(matching(/^warn/))
+    expect(ready(503, '{"status":"draining","checks":{"postgres":true,"redis":true}}')).toEqual(matching(/^warning/))
     const url = (text: string, status: number) => said(judgePublicUrl(text, { status, text: '' }))
     expect(url('https://voice.example.com', 200)).toEqual([])
-    expect(url('http://voice.example.com', 200)).toEqual(matching(/^warn .*plain text/))
-    expect(url('https://voice.example.com', 502)).toEqual(matching(/^warn .*status 502/))
+    expect(url('http://voice.example.com', 200)).toEqual(matching(/^warning .*plain text/))
+    expect(url('https://voice.example.com', 502)).toEqual(matching(/^warning .*status 502/))
     expect(
       ['https://voice.example.com', 'https://voice.lan', 'http://192.168.1.2', undefined].map(PUBLIC_URL =>
         isOpen({ PUBLIC_URL }),
@@ -233,27 +233,27 @@ describe('the rest', () => {
   it('of mail that stays in a folder', () => {
     const mail = { folder: '/m', waiting: 1, open: true, signUp: true }
     expect(judgeFolder(mail)).toMatchObject({
-      verdict: 'warn',
+      status: 'warning',
       text: expect.stringContaining('now 1 message'),
       todo: expect.stringContaining('SMTP_URL'),
     })
-    expect(judgeFolder({ ...mail, open: false }).verdict).toBe('ok')
-    expect(judgeFolder({ ...mail, signUp: false }).verdict).toBe('ok')
+    expect(judgeFolder({ ...mail, open: false }).status).toBe('ok')
+    expect(judgeFolder({ ...mail, signUp: false }).status).toBe('ok')
   })
 
   it.each([
     ['', null, /^ok mail\.example\.com:587 answers, with TLS, without login\.$/, null],
     ['me:word@', null, /^ok mail\.example\.com:587 answers, with TLS, and accepts our login\.$/, null],
-    ['', { fault: 'away', code: 'ETIMEDOUT' }, /^bad mail\.example\.com:587: no answer in time\.$/, /host and port/],
+    ['', { fault: 'away', code: 'ETIMEDOUT' }, /^error mail\.example\.com:587: no answer in time\.$/, /host and port/],
     ['', { fault: 'away', code: 'ENOTFOUND' }, /host name not found/, /SMTP_URL/],
-    ['', { fault: 'no_tls', code: 'ETLS', responseCode: 502 }, /^bad .* offers no STARTTLS/, /smtps:/],
-    ['', { fault: 'certificate', code: 'ESOCKET' }, /^bad .* certificate/, /NODE_EXTRA_CA_CERTS/],
-    ['me:word@', { fault: 'login', code: 'EAUTH', responseCode: 535 }, /^bad .* rejects .*535/, /[Pp]ercent-encode/],
-    ['', { fault: 'refused', code: 'EPROTOCOL', responseCode: 554 }, /^bad .* answered with 554/, /log/],
+    ['', { fault: 'no_tls', code: 'ETLS', responseCode: 502 }, /^error .* offers no STARTTLS/, /smtps:/],
+    ['', { fault: 'certificate', code: 'ESOCKET' }, /^error .* certificate/, /NODE_EXTRA_CA_CERTS/],
+    ['me:word@', { fault: 'login', code: 'EAUTH', responseCode: 535 }, /^error .* rejects .*535/, /[Pp]ercent-encode/],
+    ['', { fault: 'refused', code: 'EPROTOCOL', responseCode: 554 }, /^error .* answered with 554/, /log/],
   ] as const)('of a mail server: %s %j', (login, failure, text, todo) => {
     const place = readSmtpUrl(`smtp://${login}mail.example.com`)!
     const finding = judgeSmtp(place, failure && { responseCode: null, ...failure })
-    expect(`${finding.verdict} ${finding.text}`).toMatch(text)
+    expect(`${finding.status} ${finding.text}`).toMatch(text)
     if (todo === null) expect(finding.todo).toBeNull()
     else expect(finding.todo).toMatch(todo)
     expect(JSON.stringify(finding)).not.toContain('word@')
@@ -267,7 +267,9 @@ describe('the rest', () => {
     expect(said(judgeSignalling('a:1', { ...greeting, addresses: ['udp/127.0.0.1:5060'] }))).toEqual(
       matching(/only from this machine/),
     )
-    expect(said(judgeSignalling('a:1', { ...greeting, addresses: [] }))).toEqual(matching(/^bad .*has no SIP listener/))
+    expect(said(judgeSignalling('a:1', { ...greeting, addresses: [] }))).toEqual(
+      matching(/^error .*has no SIP listener/),
+    )
     const rooms = {
       place: 'b:2',
       answer: { status: 404 },
@@ -275,12 +277,12 @@ describe('the rest', () => {
       outside: 'no answer in time',
     }
     expect(said(judgeLiveKit(rooms))).toEqual(
-      matching(/^bad b:2 answered with status 404/, /^warn .*rooms\.example\.com:443/),
+      matching(/^error b:2 answered with status 404/, /^warning .*rooms\.example\.com:443/),
     )
-    expect(judgeSpeech('c:3', { hears: [], speaks: ['en'] }).verdict).toBe('bad')
+    expect(judgeSpeech('c:3', { stt_languages: [], tts_languages: ['en'] }).status).toBe('error')
     const models = { missing: [], russian: 'missing', embedding: 'missing', espeak: false } as const
     expect(said(judgeModels(models))).toEqual(
-      matching(/^ok/, /^warn .*Russian/, /^warn .*knowledge/, /^warn espeak-ng/),
+      matching(/^ok/, /^warning .*Russian/, /^warning .*knowledge/, /^warning espeak-ng/),
     )
   })
 })

@@ -35,8 +35,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const find = (given: Record<string, string>, part: string, verdict: 'bad' | 'warn', text: RegExp) =>
-  expectFinding({ ...env, ...given }, part, verdict, text)
+const find = (given: Record<string, string>, part: string, status: 'error' | 'warning', text: RegExp) =>
+  expectFinding({ ...env, ...given }, part, status, text)
 
 async function ownDatabase(change: (sql: Sql) => Promise<unknown>): Promise<TestDatabase> {
   const database = await createDatabase()
@@ -59,21 +59,21 @@ describe('Postgres', () => {
     await find(
       at(url => (url.port = port)),
       'Postgres',
-      'bad',
+      'error',
       /connection refused/,
     )
   })
 
   it('refuses the password', async () => {
     const wrong = at(url => (url.password = 'certainly-another-one'))
-    await find(wrong, 'Postgres', 'bad', /wrong user or password/)
+    await find(wrong, 'Postgres', 'error', /wrong user or password/)
   })
 
   it('has no such database', async () => {
     await find(
       at(url => (url.pathname = '/nobody')),
       'Postgres',
-      'bad',
+      'error',
       /database does not exist/,
     )
   })
@@ -81,26 +81,26 @@ describe('Postgres', () => {
   it('has no tables', async () => {
     const { url, drop } = await createDatabase({ empty: true })
     closers.push(drop)
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /no Parley tables/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'error', /no Parley tables/)
   })
 
   it('lacks a migration', async () => {
     const { url } = await ownDatabase(
       sql => sql`delete from schema_migrations where version = (select max(version) from schema_migrations)`,
     )
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /1 migration .* not applied, starting with 00/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'error', /1 migration .* not applied, starting with 00/)
   })
 
   it('had another migration', async () => {
     const { url } = await ownDatabase(sql => sql`update schema_migrations set hash = 'x' where version = 3`)
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', /0003_projects.* was changed/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'error', /0003_projects.* was changed/)
   })
 
   it('is of a newer version', async () => {
     const { url } = await ownDatabase(
       sql => sql`insert into schema_migrations (version, name, hash) values (9000, '9000_later.sql', 'x')`,
     )
-    await find({ DATABASE_URL: url }, 'Postgres', 'warn', /newer version \(9000_later/)
+    await find({ DATABASE_URL: url }, 'Postgres', 'warning', /newer version \(9000_later/)
   })
 
   it('has money that came from nowhere', async () => {
@@ -110,7 +110,7 @@ describe('Postgres', () => {
       await sql`insert into balances (owner_id, available, held) values (${id}, 7, 0)`
     })
     const text = /ledger is inconsistent: balances that differ from the sum of their entries: 1/
-    await find({ DATABASE_URL: url }, 'Postgres', 'bad', text)
+    await find({ DATABASE_URL: url }, 'Postgres', 'error', text)
   })
 
   it('has jobs that nobody takes', async () => {
@@ -118,7 +118,7 @@ describe('Postgres', () => {
       sql => sql`insert into parley_jobs.job (name, start_after) values ('webhook.deliver', now() - interval '1 hour')`,
     )
     const text = /1 job pending in webhook.deliver, the oldest for 60 minutes/
-    await find({ DATABASE_URL: url }, 'Jobs', 'bad', text)
+    await find({ DATABASE_URL: url }, 'Jobs', 'error', text)
   })
 })
 
@@ -140,19 +140,19 @@ describe('Redis', () => {
 
   it('is not there', async () => {
     const url = `redis://${HOST}:${await closedPort()}/0`
-    await find({ REDIS_URL: url }, 'Redis', 'bad', /connection refused/)
+    await find({ REDIS_URL: url }, 'Redis', 'error', /connection refused/)
   })
 
   it('wants another password', async () => {
     const { host } = new URL(await own(['CONFIG', 'SET', 'requirepass', 'certainly-this-one']))
     for (const url of [`redis://${host}/0`, `redis://:another-one@${host}/0`]) {
-      await find({ REDIS_URL: url }, 'Redis', 'bad', /wrong user or password/)
+      await find({ REDIS_URL: url }, 'Redis', 'error', /wrong user or password/)
     }
   })
 
   it('throws away what it has no memory for', async () => {
     const url = await own(['CONFIG', 'SET', 'maxmemory', '200mb'], ['CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru'])
-    const findings = await find({ REDIS_URL: url }, 'Redis', 'bad', /maxmemory-policy is allkeys-lru/)
+    const findings = await find({ REDIS_URL: url }, 'Redis', 'error', /maxmemory-policy is allkeys-lru/)
     expect(findings.filter(({ part, text }) => part === 'Redis' && /on disk/.test(text))).toEqual([])
     expect(findings).toContainEqual(
       expect.objectContaining({ part: 'Engines', text: expect.stringContaining('No engine is running') }),
@@ -161,7 +161,7 @@ describe('Redis', () => {
 
   it('is a replica', async () => {
     const url = await own(['REPLICAOF', HOST, await closedPort()])
-    await find({ REDIS_URL: url }, 'Redis', 'bad', /is a read-only replica/)
+    await find({ REDIS_URL: url }, 'Redis', 'error', /is a read-only replica/)
   })
 })
 
@@ -180,7 +180,7 @@ describe('between control and engines', () => {
       at: Date.now(),
       calls: 1,
       capacity: 10,
-      hears: true,
+      stt_ready: true,
       rooms: true,
       ...change,
     }
@@ -191,10 +191,10 @@ describe('between control and engines', () => {
   it('nothing is taken in', async () => {
     await redis.xadd(keys.events, `${Date.now() - 40 * 60_000}-0`, 'event', '{}')
     const given = { REDIS_PREFIX: prefix }
-    await find(given, 'Bus', 'bad', /waiting for control for 40 minutes/)
+    await find(given, 'Bus', 'error', /waiting for control for 40 minutes/)
     await redis.xgroup('CREATE', keys.events, 'control', '0')
     await redis.xreadgroup('GROUP', 'control', 'one', 'STREAMS', keys.events, '>')
-    await find(given, 'Bus', 'bad', /waiting for control for 40 minutes/)
+    await find(given, 'Bus', 'error', /waiting for control for 40 minutes/)
     await redis.xack(keys.events, 'control', ...(await redis.xrange(keys.events, '-', '+')).map(([id]) => id))
     expect(
       (await examine({ ...env, ...given })).findings.filter(({ text }) => /waiting for control/.test(text)),
@@ -203,28 +203,28 @@ describe('between control and engines', () => {
 
   it('an event was put aside', async () => {
     await redis.xadd(keys.deadEvents, '*', 'event', '{}')
-    await find({ REDIS_PREFIX: prefix }, 'Bus', 'warn', /1 event could not be processed/)
+    await find({ REDIS_PREFIX: prefix }, 'Bus', 'warning', /1 event could not be processed/)
   })
 
   it('the secrets differ', async () => {
     await redis.set(keys.trunks, createSealer('quite another secret').seal({}, 'trunks'))
-    await find({ REDIS_PREFIX: prefix }, 'Bus', 'bad', /use different secrets/)
+    await find({ REDIS_PREFIX: prefix }, 'Bus', 'error', /use different secrets/)
   })
 
   it('an engine has the wrong time', async () => {
     const given = await beat({ at: Date.now() - 5 * 60_000 })
-    await find(given, 'Engines', 'bad', /far: its clock is 5 minutes behind/)
+    await find(given, 'Engines', 'error', /far: its clock is 5 minutes behind/)
   })
 
   it('an engine leaves, and cannot hear', async () => {
     const given = await beat({ capacity: 0, hears: false })
-    const findings = await find(given, 'Engines', 'bad', /1 engine, none accepting calls/)
+    const findings = await find(given, 'Engines', 'error', /1 engine, none accepting calls/)
     const texts = findings.filter(({ part }) => part === 'Engines').map(({ text }) => text)
     expect(texts).toContainEqual(expect.stringMatching(/far accepts no calls and still has 1 call/))
     expect(texts).toContainEqual(expect.stringMatching(/far has no speech-to-text/))
   })
 
   it('every place is taken', async () => {
-    await find(await beat({ calls: 10 }), 'Engines', 'warn', /All 10 call slots are in use/)
+    await find(await beat({ calls: 10 }), 'Engines', 'warning', /All 10 call slots are in use/)
   })
 })

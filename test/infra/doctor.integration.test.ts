@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { takeHome } from '../../infra/embedded/home.ts'
+import { lockHome } from '../../infra/embedded/home.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
 import { callDoctor, closedPort, examine, expectFinding, secretsOf, worst } from '../support/doctor.ts'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../support/livekit.ts'
@@ -41,13 +41,13 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const find = (given: Record<string, string>, part: string, verdict: 'bad' | 'warn', text: RegExp) =>
-  expectFinding({ ...env, ...given }, part, verdict, text)
+const find = (given: Record<string, string>, part: string, status: 'error' | 'warning', text: RegExp) =>
+  expectFinding({ ...env, ...given }, part, status, text)
 
 describe('a whole installation', () => {
   it('is found well in all its parts, and nothing is changed by the look', async () => {
     const { code, findings } = await examine(env)
-    expect(findings.filter(({ verdict }) => verdict === 'bad')).toEqual([])
+    expect(findings.filter(({ status }) => status === 'error')).toEqual([])
     expect(code).toBe(0)
     for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'RTP', 'Blob store', 'Jobs']) {
       expect([part, worst(findings, part)]).toEqual([part, 'ok'])
@@ -55,8 +55,8 @@ describe('a whole installation', () => {
     if (livekit) expect(worst(findings, 'LiveKit')).toBe('ok')
     // The run's Redis forgets at its end.
     expect(findings.filter(({ part }) => part === 'Redis')).toMatchObject([
-      { verdict: 'ok' },
-      { verdict: 'warn', text: expect.stringContaining('does not persist each write') },
+      { status: 'ok' },
+      { status: 'warning', text: expect.stringContaining('does not persist each write') },
     ])
     expect(readdirSync(join(stack.folder, 'blobs'))).toEqual([])
   })
@@ -91,20 +91,20 @@ describe('a whole installation', () => {
 
   it('is found by its folder alone, where `npm start` runs it', async () => {
     const home = join(folder, 'running')
-    const taken = await takeHome(home)
+    const taken = await lockHome(home)
     const { DATABASE_URL, REDIS_URL, PARLEY_SECRET, PARLEY_HOME: _, ...settings } = env
     writeFileSync(join(home, 'secret'), PARLEY_SECRET!, { mode: 0o600 })
     taken.tell({ database_url: DATABASE_URL!, redis_url: REDIS_URL!, settings })
     const { findings } = await examine({ PARLEY_HOME: home })
     taken.release()
     for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'Models']) {
-      expect([part, worst(findings, part)]).not.toEqual([part, 'bad'])
+      expect([part, worst(findings, part)]).not.toEqual([part, 'error'])
       expect([part, worst(findings, part)]).not.toEqual([part, 'absent'])
     }
     const after = await examine({ PARLEY_HOME: home })
     expect(after).toMatchObject({
       code: 1,
-      findings: expect.arrayContaining([expect.objectContaining({ part: 'Parley', verdict: 'bad' })]),
+      findings: expect.arrayContaining([expect.objectContaining({ part: 'Parley', status: 'error' })]),
     })
   })
 
@@ -112,7 +112,7 @@ describe('a whole installation', () => {
     const home = join(folder, 'nowhere')
     const { code, findings } = await examine({ PARLEY_HOME: home })
     expect(code).toBe(1)
-    expect(findings.filter(({ verdict }) => verdict === 'bad')).toMatchObject([
+    expect(findings.filter(({ status }) => status === 'error')).toMatchObject([
       { part: 'Parley', todo: 'Start it with `npm start`.' },
     ])
     expect(existsSync(home)).toBe(false)
@@ -121,11 +121,15 @@ describe('a whole installation', () => {
   it('is looked at from a container by what that container is told', async () => {
     const { DRACHTIO_HOST: _host, DRACHTIO_SECRET: _secret, SPEECH_PORT: _port, ...control } = env
     const seen = (await examine(control)).findings
-    expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'RTP')]).toEqual(['ok', 'skip', 'skip'])
+    expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'RTP')]).toEqual([
+      'ok',
+      'skipped',
+      'skipped',
+    ])
     const { DATABASE_URL: _url, ...engine } = env
     const heard = (await examine(engine)).findings
     expect([worst(heard, 'Postgres'), worst(heard, 'Control'), worst(heard, 'SIP server')]).toEqual([
-      'skip',
+      'skipped',
       'absent',
       'ok',
     ])
@@ -161,22 +165,22 @@ describe('settings', () => {
 
 describe('the SIP server', () => {
   it('is not there', async () => {
-    await find({ DRACHTIO_PORT: await closedPort() }, 'SIP server', 'bad', /connection refused/)
+    await find({ DRACHTIO_PORT: await closedPort() }, 'SIP server', 'error', /connection refused/)
   })
   it('has another secret', async () => {
     const given = { DRACHTIO_SECRET: 'certainly-another-one' }
-    await find(given, 'SIP server', 'bad', /rejects DRACHTIO_SECRET/)
+    await find(given, 'SIP server', 'error', /rejects DRACHTIO_SECRET/)
   })
   it('is something else', async () => {
     const given = { DRACHTIO_PORT: new URL(env['REDIS_URL']!).port }
-    await find(given, 'SIP server', 'bad', /another service|connection closed|no answer/)
+    await find(given, 'SIP server', 'error', /another service|connection closed|no answer/)
   })
 })
 
 describe('LiveKit', () => {
   it.skipIf(livekitBinary === null)('refuses the key', async () => {
     const given = { LIVEKIT_API_SECRET: LIVEKIT_SECRET }
-    await find(given, 'LiveKit', 'bad', /rejects our API key/)
+    await find(given, 'LiveKit', 'error', /rejects our API key/)
   })
   it('is not there', async () => {
     const rooms = {
@@ -184,32 +188,32 @@ describe('LiveKit', () => {
       LIVEKIT_API_KEY: 'key',
       LIVEKIT_API_SECRET: LIVEKIT_SECRET,
     }
-    await find(rooms, 'LiveKit', 'bad', /connection refused/)
+    await find(rooms, 'LiveKit', 'error', /connection refused/)
   })
 })
 
 describe('control and speech', () => {
   it('are not there', async () => {
-    await find({ HTTP_PORT: await closedPort() }, 'Control', 'bad', /connection refused/)
-    await find({ SPEECH_PORT: await closedPort() }, 'Speech', 'bad', /connection refused/)
+    await find({ HTTP_PORT: await closedPort() }, 'Control', 'error', /connection refused/)
+    await find({ SPEECH_PORT: await closedPort() }, 'Speech', 'error', /connection refused/)
   })
   it('are something else', async () => {
     const given = { HTTP_PORT: new URL(bucket.url).port }
-    await find(given, 'Control', 'bad', /answered with status 204/)
+    await find(given, 'Control', 'error', /answered with status 204/)
   })
   it('lack their models', async () => {
     const { findings } = await examine({ PARLEY_HOME: join(folder, 'bare'), PARLEY_CACHE: join(folder, 'no-cache') })
-    expect(worst(findings, 'Models')).toBe('bad')
+    expect(worst(findings, 'Models')).toBe('error')
   })
   it('have the address of somebody else', async () => {
     const given = { PUBLIC_URL: `http://${HOST}:${await closedPort()}` }
-    await find(given, 'Control', 'warn', /is not reachable from here: connection refused/)
+    await find(given, 'Control', 'warning', /is not reachable from here: connection refused/)
   })
 })
 
 describe('sound', () => {
   it('has an address of another machine', async () => {
-    await find({ RTP_HOST: '192.0.2.1' }, 'RTP', 'bad', /not an address of this machine/)
+    await find({ RTP_HOST: '192.0.2.1' }, 'RTP', 'error', /not an address of this machine/)
   })
   it('has ports that others have', async () => {
     const sockets = await bindPair()
@@ -217,7 +221,7 @@ describe('sound', () => {
     const findings = await find(
       { RTP_PORT_MIN: min, RTP_PORT_MAX: max },
       'RTP',
-      'bad',
+      'error',
       /All tested ports of .* are in use/,
     )
     expect(findings).toContainEqual(
@@ -230,7 +234,7 @@ describe('sound', () => {
   })
   it('is told to carriers where they cannot send', async () => {
     const given = { RTP_PUBLIC_HOST: '10.1.2.3' }
-    await find(given, 'RTP', 'bad', /10\.1\.2\.3 is not a public address/)
+    await find(given, 'RTP', 'error', /10\.1\.2\.3 is not a public address/)
   })
 })
 
@@ -257,31 +261,31 @@ describe('the blob store', () => {
   it('refuses the key', async () => {
     bucket.answer((_, response) => void response.writeHead(403).end())
     const given = { ...keys, BLOB_S3_URL: `${bucket.url}/bucket` }
-    await find(given, 'Blob store', 'bad', /cannot be written/)
+    await find(given, 'Blob store', 'error', /cannot be written/)
   })
   it('forgets what it is given', async () => {
     bucket.answer((request, response) => void response.writeHead(request.method === 'PUT' ? 200 : 404).end())
     const given = { ...keys, BLOB_S3_URL: `${bucket.url}/bucket` }
-    await find(given, 'Blob store', 'bad', /cannot be read: it returned different data/)
+    await find(given, 'Blob store', 'error', /cannot be read: it returned different data/)
   })
   it('is no folder', async () => {
     writeFileSync(join(folder, 'file'), '')
-    await find({ BLOB_DIR: join(folder, 'file') }, 'Blob store', 'bad', /cannot be written/)
+    await find({ BLOB_DIR: join(folder, 'file') }, 'Blob store', 'error', /cannot be written/)
   })
 })
 
 describe('secrets', () => {
   it('that can be guessed are told, and not shown', async () => {
     const given = { PARLEY_SECRET: 'parley-secret-2026' }
-    await find(given, 'Secrets', 'bad', /PARLEY_SECRET is weak/)
-    await find({ DRACHTIO_SECRET: 'cymru' }, 'Secrets', 'warn', /SIP server has a weak password/)
+    await find(given, 'Secrets', 'error', /PARLEY_SECRET is weak/)
+    await find({ DRACHTIO_SECRET: 'cymru' }, 'Secrets', 'warning', /SIP server has a weak password/)
   })
   it('that everybody may read are told', async () => {
     const file = join(folder, 'secret-file')
     writeFileSync(file, env['PARLEY_SECRET']!)
     chmodSync(file, 0o644)
-    await find({ PARLEY_SECRET_FILE: file }, 'Secrets', 'bad', /secret-file is readable by every user/)
+    await find({ PARLEY_SECRET_FILE: file }, 'Secrets', 'error', /secret-file is readable by every user/)
     chmodSync(file, 0o640)
-    expect(worst((await examine({ ...env, PARLEY_SECRET_FILE: file })).findings, 'Secrets')).not.toBe('bad')
+    expect(worst((await examine({ ...env, PARLEY_SECRET_FILE: file })).findings, 'Secrets')).not.toBe('error')
   })
 })

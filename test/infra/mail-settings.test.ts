@@ -1,12 +1,12 @@
 /** Valid and invalid values of SMTP_URL and MAIL_FROM. */
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from '../../infra/config/config.ts'
-import { type Mailbox, readMailbox, readSmtpUrl, type SmtpPlace } from '../../infra/config/mail.ts'
+import { type Mailbox, readMailbox, readSmtpUrl, type SmtpServer } from '../../infra/config/mail.ts'
 
 const LOGIN = { user: 'robot@parley.test', password: 'p@ss:w/rd%' }
 
 describe('the settings of mail', () => {
-  const places: [string, SmtpPlace | null][] = [
+  const places: [string, SmtpServer | null][] = [
     ['smtp://mail.example.com', { host: 'mail.example.com', port: 587, tls: false, login: null }],
     ['smtps://mail.example.com/', { host: 'mail.example.com', port: 465, tls: true, login: null }],
     [

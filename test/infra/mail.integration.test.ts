@@ -361,22 +361,22 @@ describe('the doctor', () => {
     const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
     const text = `${ELSEWHERE}:${server.port} answers, with TLS, and accepts our login.`
     expect(await hear(url, { NODE_EXTRA_CA_CERTS: join(folder, 'authority.pem') })).toMatchObject([
-      { verdict: 'ok', text },
+      { status: 'ok', text },
     ])
     expect([server.logins, server.asked]).toEqual([[LOGIN.user], []])
-    expect(await hear(url)).toMatchObject([{ verdict: 'bad', text: expect.stringContaining('its certificate') }])
+    expect(await hear(url)).toMatchObject([{ status: 'error', text: expect.stringContaining('its certificate') }])
   })
 
   it('says in words what is wrong', async () => {
     const away = await hear(`smtp://127.0.0.1:${await closedPort()}`)
-    expect(away).toMatchObject([{ verdict: 'bad', text: expect.stringMatching(/: connection refused\.$/) }])
+    expect(away).toMatchObject([{ status: 'error', text: expect.stringMatching(/: connection refused\.$/) }])
     const plain = await serve({ host: ELSEWHERE })
     const bare = await hear(`smtp://${USERINFO}@${ELSEWHERE}:${plain.port}`)
-    expect(bare).toMatchObject([{ verdict: 'bad', text: expect.stringMatching(/offers no STARTTLS\.$/) }])
+    expect(bare).toMatchObject([{ status: 'error', text: expect.stringMatching(/offers no STARTTLS\.$/) }])
     const strict = await serve({ login: { ...LOGIN, password: 'another' } })
     const refused = await hear(`smtp://${USERINFO}@127.0.0.1:${strict.port}`)
     expect(refused).toMatchObject([
-      { verdict: 'bad', text: expect.stringContaining('rejects the user or password (535)') },
+      { status: 'error', text: expect.stringContaining('rejects the user or password (535)') },
     ])
   })
 

@@ -125,7 +125,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     const run = start()
     await run.up
     const { code, findings } = await examine({ PARLEY_HOME: home })
-    expect([code, findings.filter(({ verdict }) => verdict === 'bad')]).toEqual([0, []])
+    expect([code, findings.filter(({ status }) => status === 'error')]).toEqual([0, []])
     const parts = [
       'Secrets',
       'Models',

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Said } from '../../infra/simulate/caller.ts'
-import { judge, type Outcome } from '../../infra/simulate/judge.ts'
-import { createLine } from '../../infra/simulate/line.ts'
+import { judge, type SimulationResult } from '../../infra/simulate/judge.ts'
 import { measure, plainWords, wordErrors } from '../../infra/simulate/measure.ts'
+import { createSimulatedNetwork } from '../../infra/simulate/network.ts'
 import { CallRefused, call } from '../../infra/simulate/phone.ts'
 import { parseScenario } from '../../infra/simulate/scenario.ts'
 import { details, type SpokenResult, summary, totals } from '../../infra/simulate/table.ts'
@@ -24,7 +24,7 @@ describe('the line', () => {
   const quiet = { loss: 0, jitter_ms: 0, noise_dbfs: null }
   it('loses, delays and colours as it is told, and the same each time', () => {
     const fates = () => {
-      const line = createLine({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
+      const line = createSimulatedNetwork({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
       return Array.from({ length: 20_000 }, () => line.fate())
     }
     const [first, second] = [fates(), fates()]
@@ -38,7 +38,7 @@ describe('the line', () => {
 
   it('loses the same of the same words, however long the silence before them was', () => {
     const fates = (silent: number) => {
-      const line = createLine({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
+      const line = createSimulatedNetwork({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
       const lines = [1, 2].map(() => {
         for (let i = 0; i < silent; i++) [line.fate(), line.colour(new Int16Array(160))]
         line.begin()
@@ -54,13 +54,13 @@ describe('the line', () => {
     [-40, 32_768 * 0.01],
     [null, 10],
   ])('at %s dBFS is as loud as that', (noise_dbfs, level) => {
-    const coloured = createLine({ ...quiet, noise_dbfs }).colour(new Int16Array(16_000))
+    const coloured = createSimulatedNetwork({ ...quiet, noise_dbfs }).colour(new Int16Array(16_000))
     expect(rms(coloured)).toBeGreaterThan(level * 0.95)
     expect(rms(coloured)).toBeLessThan(level * 1.05)
   })
 
   it('never wraps around', () => {
-    const loud = createLine({ ...quiet, noise_dbfs: -10 }).colour(new Int16Array(8000).fill(32_767))
+    const loud = createSimulatedNetwork({ ...quiet, noise_dbfs: -10 }).colour(new Int16Array(8000).fill(32_767))
     expect(loud.every(sample => sample > 0)).toBe(true)
   })
 })
@@ -136,8 +136,8 @@ describe('words', () => {
 
 describe('a day in what is expected', () => {
   it('is counted from the day of the call', () => {
-    const tool = { name: 'book', arguments: { date: '2026-12-01' }, verdict: 'ok' }
-    const outcome = { turns: [], tools: [tool] } as unknown as Outcome
+    const tool = { name: 'book', arguments: { date: '2026-12-01' }, status: 'ok' }
+    const outcome = { turns: [], tools: [tool] } as unknown as SimulationResult
     const wants = (date: string) => ({
       tools: [{ name: 'book', arguments: { date } }],
       said: [],
@@ -308,7 +308,7 @@ describe('the telephone', () => {
       from: '+14155550100',
       to: '+12025550100',
       codec,
-      line: createLine({ loss, jitter_ms: 0, noise_dbfs: null }),
+      line: createSimulatedNetwork({ loss, jitter_ms: 0, noise_dbfs: null }),
     })
 
   it('rings again when an INVITE is lost, speaks, presses keys, hears, and hangs up', async () => {

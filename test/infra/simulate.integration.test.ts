@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { judge, junit, type Outcome, type Result } from '../../infra/simulate/judge.ts'
+import { judge, junit, type Result, type SimulationResult } from '../../infra/simulate/judge.ts'
 import { parseScenario } from '../../infra/simulate/scenario.ts'
 import { runText } from '../../infra/simulate/text.ts'
 import { FetchError } from '../../media/shared/fetch.ts'
@@ -94,7 +94,7 @@ describe('a judgement', () => {
     ended_ms: 1000,
     interrupted: false,
   })
-  const outcome: Outcome = {
+  const outcome: SimulationResult = {
     turns: [turn('agent', 'Your table & chair is booked.', 'Your table'), turn('caller', 'For <four>.')],
     tools: [
       {
@@ -102,7 +102,7 @@ describe('a judgement', () => {
         arguments: { n: 4, day: 'Friday' },
         started_ms: 0,
         ms: 10,
-        verdict: 'ok',
+        status: 'ok',
         http_status: 200,
         result: '',
         filler: [],

@@ -1,10 +1,10 @@
 /** Runs a storm over two engines and two controls with their own servers, and reports what it broke. */
 
+import { judge, quiet, type Scene } from './chaos-checks.ts'
 import { startPhones } from './chaos-phones.ts'
 import { type Blow, inWords, planBlows, type StormSize } from './chaos-plan.ts'
 import { prepareStorm, type Storm } from './chaos-storm.ts'
 import { allBack, strike, thawAll, victimsOf } from './chaos-strike.ts'
-import { judge, quiet, type Scene } from './chaos-verdict.ts'
 import { logged } from './fleet.ts'
 import { startOwnServers } from './own-servers.ts'
 import { type Stack, startStack } from './stack.ts'

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'vitest'
-import type { Finding, Verdict } from '../../infra/doctor/finding.ts'
+import type { Finding, FindingStatus } from '../../infra/doctor/finding.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
 
 const program = join(import.meta.dirname, '../../infra/bin/doctor.ts')
@@ -36,7 +36,7 @@ export async function examine(given: Record<string, string>): Promise<Examined> 
   expect(err).toBe('')
   for (const secret of secretsOf(given)) expect(out).not.toContain(secret)
   const { findings } = JSON.parse(out) as { findings: Finding[] }
-  expect(code).toBe(findings.some(({ verdict }) => verdict === 'bad') ? 1 : 0)
+  expect(code).toBe(findings.some(({ status }) => status === 'error') ? 1 : 0)
   return { code, findings }
 }
 
@@ -48,21 +48,21 @@ export function secretsOf(given: Record<string, string>): string[] {
   return [...names.map(name => given[name] ?? ''), ...passwords].filter(secret => secret.length > 8)
 }
 
-export function worst(findings: readonly Finding[], part: string): Verdict | 'absent' {
-  const verdicts = findings.filter(finding => finding.part === part).map(({ verdict }) => verdict)
-  return (['bad', 'warn', 'ok', 'skip'] as const).find(verdict => verdicts.includes(verdict)) ?? 'absent'
+export function worst(findings: readonly Finding[], part: string): FindingStatus | 'absent' {
+  const statuses = findings.filter(finding => finding.part === part).map(({ status }) => status)
+  return (['error', 'warning', 'ok', 'skipped'] as const).find(status => statuses.includes(status)) ?? 'absent'
 }
 
 /** Expects one finding with a fix. */
 export async function expectFinding(
   given: Record<string, string>,
   part: string,
-  verdict: 'bad' | 'warn',
+  status: 'error' | 'warning',
   text: RegExp,
 ): Promise<Finding[]> {
   const { findings } = await examine(given)
   const found = findings.filter(finding => finding.part === part)
-  const hit = found.find(finding => finding.verdict === verdict && text.test(finding.text))
+  const hit = found.find(finding => finding.status === status && text.test(finding.text))
   expect(hit, JSON.stringify(found, null, 2)).toBeDefined()
   expect(hit!.todo).toMatch(/\w.{4}/)
   return findings

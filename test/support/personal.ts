@@ -95,7 +95,7 @@ async function fillCall(
 export async function store(blobs: Blobs, key: string, text: string): Promise<void> {
   const file = join(tmpdir(), randomUUID())
   await writeFile(file, text)
-  await blobs.take(key, file, { contentType: 'application/octet-stream', signal: AbortSignal.timeout(10_000) })
+  await blobs.store(key, file, { contentType: 'application/octet-stream', signal: AbortSignal.timeout(10_000) })
 }
 
 async function fillKnowledge(

@@ -5,13 +5,13 @@ import { chunkPages } from '../../control/knowledge/index/chunk.ts'
 import { embedMissing } from '../../control/knowledge/index/embed.ts'
 import { FUSION, type FusionWeights, fuse, type Lists } from '../../control/knowledge/index/fuse.ts'
 import { rankedLists, type SearchDeps } from '../../control/knowledge/index/search.ts'
-import type { Place } from '../../control/knowledge/index/sql.ts'
+import type { ChunkRef } from '../../control/knowledge/index/sql.ts'
 import type { Corpus, Question } from '../corpus/knowledge/corpus.ts'
 
 export interface Tried {
   question: Question
   /** The chunks that contain part of the answer. */
-  answers: Place[]
+  answers: ChunkRef[]
   lists: Lists
 }
 
@@ -31,7 +31,7 @@ export async function tryCorpus(
   asked: (question: Question) => string = question => question.text,
 ): Promise<Tried[]> {
   const signal = new AbortController().signal
-  const answers = new Map<Question, Place[]>()
+  const answers = new Map<Question, ChunkRef[]>()
   for (const page of corpus.pages) {
     const chunks = chunkPages([page])
     const source = await addSource(page.title!, chunks)

@@ -53,7 +53,7 @@ const BEAT_MS = 1000
 /** Sends heartbeats of an engine with a free slot, until the interval is cleared. */
 export function beatOf(control: TestControl): NodeJS.Timeout {
   const engine = control.engine()
-  const beat = () => void engine.heartbeat({ calls: 0, capacity: 1, hears: true, rooms: true })
+  const beat = () => void engine.heartbeat({ calls: 0, capacity: 1, stt_ready: true, rooms: true })
   beat()
   return setInterval(beat, BEAT_MS)
 }

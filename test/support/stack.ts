@@ -170,7 +170,7 @@ async function start(
   ])
   run(sipServer.child)
   run(speech.child)
-  if (!speech.hears) throw new Error('the speech models are not installed: run `npm start` once')
+  if (!speech.sttReady) throw new Error('the speech models are not installed: run `npm start` once')
   const sip = { host: HOST, port: Number(sipServer.listen[0]!.split(':').at(-1)) }
 
   const rtpMin = 18_000 + RTP_PORTS * (firstRange() + randomInt(RANGES - size.engines))

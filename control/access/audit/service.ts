@@ -6,7 +6,7 @@
 
 import type { Db } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
-import type { AuditEntry, AuditLog, Told } from '../../platform/http/audit-log.ts'
+import type { AuditEntry, AuditLog, AuditResult } from '../../platform/http/audit-log.ts'
 import { toProblem } from '../../platform/http/errors.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { errorFields } from '../../platform/log.ts'
@@ -14,7 +14,7 @@ import {
   type AuditRow,
   deleteOldAuditEntries,
   insertAuditEntry,
-  insertBegun,
+  insertStarted,
   selectAuditEntries,
   updateOutcome,
 } from './sql.ts'
@@ -26,14 +26,14 @@ export async function audited<T>(
   ownerId: string,
   entry: AuditEntry,
   work: () => Promise<T>,
-  toldOf: (result: T) => Told = () => DONE,
+  auditResultOf: (result: T) => AuditResult = () => DONE,
 ): Promise<T> {
   const at = wallDate(deps)
   const id = uuidv7(at.getTime())
-  await insertBegun(deps.sql, ownerId, { ...entry, id, at, outcome: null, code: null })
+  await insertStarted(deps.sql, ownerId, { ...entry, id, at, outcome: null, code: null })
   // A failure to record the outcome leaves the entry as begun. It must not reach the client, whose operation has run.
-  const report = (told: Told) =>
-    updateOutcome(deps.sql, ownerId, id, told).catch(error =>
+  const report = (result: AuditResult) =>
+    updateOutcome(deps.sql, ownerId, id, result).catch(error =>
       deps.log.error({ error: errorFields(error), operation: entry.operation }, 'audit outcome was not recorded'),
     )
   let result: T
@@ -44,15 +44,15 @@ export async function audited<T>(
     await report({ outcome: status >= 500 ? 'failed' : 'refused', code, resource: null })
     throw error
   }
-  await report(toldOf(result))
+  await report(auditResultOf(result))
   return result
 }
 
 export const createAuditLog = (deps: Ports): AuditLog => ({
-  audited: (ownerId, entry, work, toldOf) => audited(deps, ownerId, entry, work, toldOf),
+  audited: (ownerId, entry, work, auditResultOf) => audited(deps, ownerId, entry, work, auditResultOf),
 })
 
-const DONE: Told = { outcome: 'done', code: null, resource: null }
+const DONE: AuditResult = { outcome: 'done', code: null, resource: null }
 
 /** Records an operation that has completed, or that completes in the same transaction. */
 export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: string, entry: AuditEntry): Promise<void> {

@@ -1,11 +1,11 @@
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
-import type { AuditEntry, Outcome } from '../../platform/http/audit-log.ts'
+import type { AuditEntry, AuditOutcome } from '../../platform/http/audit-log.ts'
 
 export interface AuditRow extends AuditEntry {
   id: string
   owner_id: string
   at: Date
-  outcome: Outcome | null
+  outcome: AuditOutcome | null
   code: string | null
 }
 
@@ -24,7 +24,7 @@ export async function insertAuditEntry(db: Db, ownerId: string, row: Omit<AuditR
  */
 const quickly = (db: Db) => db`select set_config('synchronous_commit', 'off', true)`
 
-export async function insertBegun(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {
+export async function insertStarted(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {
   await db`
     with quick as (${quickly(db)})
     insert into audit_log select begun.*
@@ -36,7 +36,7 @@ export async function updateOutcome(
   db: Db,
   ownerId: string,
   id: string,
-  { outcome, code, resource }: { outcome: Outcome; code: string | null; resource: string | null },
+  { outcome, code, resource }: { outcome: AuditOutcome; code: string | null; resource: string | null },
 ): Promise<void> {
   await db`
     with quick as (${quickly(db)})

@@ -1,7 +1,7 @@
 /** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
-import { type Authenticator, type Caller, type Reach, scopes } from '../../platform/http/caller.ts'
+import { type Authenticator, type Caller, type RequiredCredential, scopes } from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
@@ -9,10 +9,15 @@ import { type SessionRow, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
   authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
-  isStillGood: request => isStillGood(deps, request),
+  isStillValid: request => isStillValid(deps, request),
 })
 
-async function authenticate(deps: Deps, reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
+async function authenticate(
+  deps: Deps,
+  reach: RequiredCredential,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Caller> {
   const caller = await identify(deps, request, reply)
   if (caller.sessionId !== null) return caller
   if (reach === 'session') {
@@ -40,7 +45,7 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
   return caller
 }
 
-async function isStillGood(deps: Deps, request: FastifyRequest): Promise<boolean> {
+async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
   if (value !== null) return (await byKey(deps, value)) !== null
   const token = request.cookies[SESSION_COOKIE]

@@ -90,7 +90,7 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
   })
 }
 
-interface Way<B> {
+interface RouteAccess<B> {
   security: Record<string, string[]>[]
   errors: ProblemCode[]
   /** Runs before the body is read. */
@@ -102,7 +102,7 @@ function declare<B extends z.ZodType>(
   app: FastifyInstance,
   deps: Deps,
   spec: OpenSpec<B, z.ZodType, never>,
-  way: Way<z.output<B>>,
+  way: RouteAccess<z.output<B>>,
 ): void {
   const { 'x-codes': codes, responses } = failures(spec.method, [...way.errors, ...(spec.errors ?? [])])
   app.route({

@@ -16,7 +16,7 @@ const TOKEN = /^[\w-]{43}$/
 const TOUCH_MS = 3_600_000
 const DAY_MS = 24 * TOUCH_MS
 
-const verdicts = credentialCacheByPorts<SessionRow>()
+const cache = credentialCacheByPorts<SessionRow>()
 const endFrom = (deps: Ports, now: Date) => new Date(now.getTime() + deps.config.session_days * DAY_MS)
 
 export interface NewSession {
@@ -46,7 +46,7 @@ export async function verifySession(
 ): Promise<{ session: SessionRow; extended: boolean } | null> {
   if (!TOKEN.test(token)) return null
   const hash = sha256(token)
-  const session = await verdicts(deps).of(hash, () => findSession(deps.sql, hash))
+  const session = await cache(deps).of(hash, () => findSession(deps.sql, hash))
   const now = wallDate(deps)
   if (!session || session.expires_at <= now) return null
   const before = new Date(now.getTime() - TOUCH_MS)
@@ -70,5 +70,5 @@ export async function endSessions(
 
 /** Takes effect at once in this process. Call it after the commit when sessions were deleted in a transaction. */
 export function forgetSessions(deps: Ports, ownerId: string): void {
-  verdicts(deps).forget(session => session.owner_id === ownerId)
+  cache(deps).forget(session => session.owner_id === ownerId)
 }

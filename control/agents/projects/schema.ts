@@ -285,7 +285,7 @@ export const ToolTrialView = z
       })
       .nullable()
       .describe('Null when the arguments fail validation and nothing is sent'),
-    verdict: ToolCall.shape.verdict,
+    status: ToolCall.shape.status,
     http_status: z.int().nullable(),
     ms: z.int(),
     result: z.string().describe('What the agent would get'),

@@ -1,4 +1,4 @@
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { limitReached, notFound } from '../../platform/http/problem.ts'
@@ -76,7 +76,7 @@ export async function createProject(
   save: Save = async () => {},
 ): Promise<ProjectRow> {
   const { name: _name, language: _language, ...settings } = ProjectCreate.parse(input)
-  checkTransfers(settings.transfers ?? [], await barringOf(deps, deps.sql, ownerId))
+  checkTransfers(settings.transfers ?? [], await dialingLimitsOf(deps, deps.sql, ownerId))
   await passModeration(deps, textsOf(settings as Partial<ProjectSettings>))
   return deps.sql.begin(async tx => {
     if ((await countProjects(tx, ownerId)) >= MOST_PROJECTS) throw limitReached(MOST_PROJECTS, 'projects')
@@ -94,7 +94,7 @@ export async function getProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: s
 
 export async function patchProject(deps: Ports, ownerId: string, id: string, patch: ProjectPatch): Promise<ProjectRow> {
   try {
-    if (patch.transfers) checkTransfers(patch.transfers, await barringOf(deps, deps.sql, ownerId))
+    if (patch.transfers) checkTransfers(patch.transfers, await dialingLimitsOf(deps, deps.sql, ownerId))
     // Fields that are not in the patch were moderated when they were saved.
     await passModeration(deps, textsOf(patch as Partial<ProjectSettings>))
   } catch (error) {

@@ -30,7 +30,7 @@ export async function tryTool(
   const signal = AbortSignal.timeout(tool.timeout_ms + SPARE_MS)
   const request = buildRequest(plan, args, headers, signal)
   const started = deps.clock.now()
-  const { verdict, http_status, result } = await runTool(plan, args, headers, deps.fetch, signal)
+  const { status, http_status, result } = await runTool(plan, args, headers, deps.fetch, signal)
   return {
     request:
       'problem' in request
@@ -42,7 +42,7 @@ export async function tryTool(
             header_names: Object.keys(request.headers).map(header => header.toLowerCase()),
             body: request.body,
           },
-    verdict,
+    status,
     http_status,
     ms: Math.round(deps.clock.now() - started),
     result,

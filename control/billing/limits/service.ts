@@ -5,13 +5,17 @@ import type { ControlConfig, Deps } from '../../platform/deps.ts'
 import type { DialingLimits } from '../../platform/phone.ts'
 import { selectDestinations } from './sql.ts'
 
-export const within = (config: ControlConfig, destinations: readonly string[]): DialingLimits => ({
+export const toDialingLimits = (config: ControlConfig, destinations: readonly string[]): DialingLimits => ({
   blocked_prefixes: config.blocked_prefixes,
   allowed_prefixes: config.allowed_prefixes,
   destinations,
 })
 
 /** Returns the dialling limits that apply to an owner's calls. */
-export async function barringOf({ config }: Pick<Deps, 'config'>, db: Db, ownerId: string): Promise<DialingLimits> {
-  return within(config, await selectDestinations(db, ownerId))
+export async function dialingLimitsOf(
+  { config }: Pick<Deps, 'config'>,
+  db: Db,
+  ownerId: string,
+): Promise<DialingLimits> {
+  return toDialingLimits(config, await selectDestinations(db, ownerId))
 }

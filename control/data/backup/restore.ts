@@ -123,7 +123,7 @@ async function putBlobs(store: Blobs, folder: string, { blobs }: Manifest): Prom
       const file = join(temp, 'blob')
       await copyFile(blobFile(folder, key), file)
       const contentType = key.endsWith('.wav') ? 'audio/wav' : 'application/octet-stream'
-      await store.take(key, file, { contentType, signal: AbortSignal.timeout(600_000) })
+      await store.store(key, file, { contentType, signal: AbortSignal.timeout(600_000) })
     }
   } finally {
     await rm(temp, { recursive: true, force: true })

@@ -3,13 +3,13 @@
  */
 
 /** `top` and `bottom`: header and footer of the site, where a company's own number usually is. */
-export type Place = 'top' | 'main' | 'bottom'
+export type PageRegion = 'top' | 'main' | 'bottom'
 
 export interface SiteLine {
   text: string
   /** `hint`: text of an attribute such as `alt` or `title`, or the page's description. */
   as: 'text' | 'heading' | 'hint'
-  place: Place
+  place: PageRegion
 }
 
 export interface SiteLink {
@@ -20,7 +20,7 @@ export interface SiteLink {
   text: string
   /** Index into `lines` of the line that contains the link. */
   line: number
-  place: Place
+  place: PageRegion
 }
 
 export interface SitePage {

@@ -3,7 +3,7 @@
  * they contain a company's phone number.
  */
 
-import type { Place, SiteLine, SitePage } from '../documents/site-page.ts'
+import type { PageRegion, SiteLine, SitePage } from '../documents/site-page.ts'
 import { cleanLine } from './blocks.ts'
 import {
   type DomDocument,
@@ -78,7 +78,7 @@ class Reader {
   readonly lines: SiteLine[] = []
   readonly links: SitePage['links'] = []
   readonly #base: string
-  readonly #places: { node: DomElement; place: Place }[] = []
+  readonly #places: { node: DomElement; place: PageRegion }[] = []
   #line: string[] = []
   #heading = false
   #characters = 0
@@ -96,7 +96,7 @@ class Reader {
     this.#end()
   }
 
-  get #place(): Place {
+  get #place(): PageRegion {
     return this.#places.at(-1)?.place ?? 'main'
   }
 
@@ -189,7 +189,7 @@ function isUnseen(node: DomElement): boolean {
   return style !== null && /(?:display\s*:\s*none|visibility\s*:\s*hidden)/i.test(style)
 }
 
-function placeOf(node: DomElement): Place | null {
+function placeOf(node: DomElement): PageRegion | null {
   if (TOP.has(node.localName)) return 'top'
   if (node.localName === 'footer') return 'bottom'
   if (node.localName !== 'div' && node.localName !== 'section') return null

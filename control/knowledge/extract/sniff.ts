@@ -66,7 +66,7 @@ type Content =
 const refuse = (code: Refusal, message: string): SniffResult => ({ ok: false, code, message })
 
 /** Reads the beginning of the file, and the directory of a zip. Throws only on disk errors. */
-export async function judge({ name, mediaType, file }: Candidate): Promise<SniffResult> {
+export async function sniff({ name, mediaType, file }: Candidate): Promise<SniffResult> {
   const ending = endingOf(name)
   const named = ending === null ? null : ENDINGS[ending]
   if (named === undefined) return unsupported()

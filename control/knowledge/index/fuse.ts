@@ -1,5 +1,5 @@
 /** Merges two rankings of the same chunks with reciprocal rank fusion (Cormack, Clarke, Büttcher, SIGIR 2009). Pure. */
-import type { Place, Worded } from './sql.ts'
+import type { ChunkRef, Worded } from './sql.ts'
 
 interface TextWeights {
   weight: number
@@ -32,7 +32,7 @@ export const FUSION: FusionWeights = {
 /** A word is a name when at most this many chunks have it. */
 export const NAMED_CHUNKS = 2
 
-export type Ranked = Place & { score: number }
+export type Ranked = ChunkRef & { score: number }
 
 export interface Lists {
   text: readonly Worded[] | null
@@ -41,7 +41,7 @@ export interface Lists {
   named: boolean
 }
 
-const keyOf = ({ source_id, ordinal }: Place) => `${source_id}:${ordinal}`
+const keyOf = ({ source_id, ordinal }: ChunkRef) => `${source_id}:${ordinal}`
 
 /**
  * Weights full text by the share of the query's words that a chunk has: a chunk with one word of five may rank first in
@@ -52,7 +52,7 @@ export function fuse(lists: Lists, weights = FUSION) {
   const { weight: text, doubt } = lists.named ? weights.named : weights.common
   const both = lists.text !== null && lists.vectors !== null
   const fused = new Map<string, Ranked>()
-  const add = ({ source_id, ordinal }: Place, i: number, weight: number) => {
+  const add = ({ source_id, ordinal }: ChunkRef, i: number, weight: number) => {
     const place = fused.get(keyOf({ source_id, ordinal })) ?? { source_id, ordinal, score: 0 }
     place.score += weight / (k + 1 + i)
     fused.set(keyOf(place), place)

@@ -3,7 +3,7 @@ import type { Chunk, KnowledgeFound } from '../documents/types.ts'
 import { type Language, languageOf, searchable } from './words.ts'
 
 /** A chunk within a project: its source and its position in the source. */
-export interface Place {
+export interface ChunkRef {
   source_id: string
   ordinal: number
 }
@@ -258,7 +258,7 @@ export interface CandidatePlan {
 }
 
 /** `share`: weight of the query's words that the chunk has, relative to all of them, 0–1. */
-export type Worded = Place & { score: number; share: number }
+export type Worded = ChunkRef & { score: number; share: number }
 
 /**
  * Ranks like BM25: the sum over the query's words of the word's rarity times its frequency with diminishing returns
@@ -310,8 +310,8 @@ export async function selectFound(
   db: Db,
   ownerId: string,
   projectId: string,
-  places: readonly Place[],
-): Promise<Omit<KnowledgeFound & Place, 'score'>[]> {
+  places: readonly ChunkRef[],
+): Promise<Omit<KnowledgeFound & ChunkRef, 'score'>[]> {
   return db`
     select c.id as chunk_id, c.source_id, c.ordinal, s.name as source, c.heading, c.text, c.url
     from unnest(${places.map(place => place.source_id)}::uuid[], ${places.map(place => place.ordinal)}::int[])

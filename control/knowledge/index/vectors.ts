@@ -9,7 +9,7 @@ import type { Sql } from '../../platform/db/connect.ts'
 import { errorFields } from '../../platform/log.ts'
 import type { Hit } from './matrix.ts'
 import { quantise } from './quantise.ts'
-import { type Place, selectVectors, selectVersions } from './sql.ts'
+import { type ChunkRef, selectVectors, selectVersions } from './sql.ts'
 import type { VectorAnswer, VectorCommand, VectorWorkerData } from './vectors-worker.ts'
 
 /** Enough for 340 projects of a thousand chunks, or one of 1.3 million. */
@@ -29,7 +29,7 @@ export interface VectorIndex {
   /** Loads what changed. Resolves with true when nothing is newer than `project.revision`. */
   refresh(project: VectorProject): Promise<boolean>
   /** Searches the loaded vectors; nearest first. */
-  search(project: VectorProject, vector: Float32Array, limit: number): Promise<(Place & { score: number })[]>
+  search(project: VectorProject, vector: Float32Array, limit: number): Promise<(ChunkRef & { score: number })[]>
   close(): Promise<void>
 }
 
@@ -79,7 +79,7 @@ class ThreadedVectorIndex implements VectorIndex {
     return into.revision >= project.revision
   }
 
-  async search(project: VectorProject, vector: Float32Array, limit: number): Promise<(Place & { score: number })[]> {
+  async search(project: VectorProject, vector: Float32Array, limit: number): Promise<(ChunkRef & { score: number })[]> {
     const from = this.#held(project)
     const hits = await this.#thread.search(from.key, new Uint8Array(quantise(vector)), limit)
     return hits.flatMap(({ source, ordinal, score }) => {

@@ -12,7 +12,7 @@ export interface Demand {
 }
 
 /** Number of calls that may start now. A trunk that is not listed has no limit. */
-export interface Room {
+export interface Capacity {
   /** Limit of the whole installation. */
   calls: number
   owners: ReadonlyMap<string, number>
@@ -44,7 +44,7 @@ function enter(ids: Iterable<string>, served: Served): Map<string, Queue> {
   return new Map(all.map(id => [id, { id, time: Math.max(served.get(id) ?? floor, floor) }]))
 }
 
-export function allocate(demands: readonly Demand[], room: Room, served: Served): Allocation {
+export function allocate(demands: readonly Demand[], capacity: Capacity, served: Served): Allocation {
   const owners = enter(
     demands.map(one => one.ownerId),
     served,
@@ -54,7 +54,7 @@ export function allocate(demands: readonly Demand[], room: Room, served: Served)
     served,
   )
   const grants = new Map<string, number>()
-  const left = { calls: room.calls, owners: new Map(room.owners), trunks: new Map(room.trunks) }
+  const left = { calls: capacity.calls, owners: new Map(capacity.owners), trunks: new Map(capacity.trunks) }
   const byOwner = Map.groupBy(demands, one => one.ownerId)
 
   const trunkFor = ({ trunks }: Demand) => {
@@ -119,9 +119,9 @@ const WORTH_MS = 250
 
 /**
  * Number of calls that may be queued on a trunk now. Its next rate token is available in `aheadMs`, and tokens are
- * `turnMs` apart.
+ * `rateTokenMs` apart.
  */
-export function dueTurns(aheadMs: number, turnMs: number): number {
+export function dueTokens(aheadMs: number, rateTokenMs: number): number {
   const ms = AHEAD_MS - Math.max(0, aheadMs)
-  return ms < WORTH_MS ? 0 : Math.max(1, Math.floor(ms / turnMs))
+  return ms < WORTH_MS ? 0 : Math.max(1, Math.floor(ms / rateTokenMs))
 }

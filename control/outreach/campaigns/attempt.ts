@@ -20,7 +20,7 @@ export interface Attempted {
 /**
  * `nextAttemptAtMs` is set only for `pending`, `skip_reason` only for `skipped`, `goal_reached` only for `completed`.
  */
-export interface Outcome {
+export interface AttemptResult {
   status: ContactStatus
   attempts: number
   nextAttemptAtMs: number | null
@@ -32,9 +32,9 @@ export interface Outcome {
  * Retries a contact who was not reached or was busy, or whose call failed on our side or the carrier's, even during the
  * conversation. Voicemail counts as the project's `voicemail` setting treats it.
  */
-export function afterAttempt({ contact, campaign }: Attempted, ended: Ended, endedAtMs: number): Outcome {
+export function afterAttempt({ contact, campaign }: Attempted, ended: Ended, endedAtMs: number): AttemptResult {
   const { attempts } = contact
-  const final = (status: ContactStatus, more: Partial<Outcome> = {}): Outcome => ({
+  const final = (status: ContactStatus, more: Partial<AttemptResult> = {}): AttemptResult => ({
     status,
     attempts,
     nextAttemptAtMs: null,
@@ -42,7 +42,7 @@ export function afterAttempt({ contact, campaign }: Attempted, ended: Ended, end
     goal_reached: null,
     ...more,
   })
-  const again = (made: number, waitMs: number): Outcome =>
+  const again = (made: number, waitMs: number): AttemptResult =>
     final('pending', { attempts: made, nextAttemptAtMs: endedAtMs + waitMs })
   const { status, ended_reason } = ended
   if (status === 'completed' || ended.goal_reached) return final('completed', { goal_reached: ended.goal_reached })

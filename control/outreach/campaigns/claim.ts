@@ -3,7 +3,7 @@
  * one transaction.
  */
 
-import { within } from '../../billing/limits/service.ts'
+import { toDialingLimits } from '../../billing/limits/service.ts'
 import { costOf, openHolds, type Tariff } from '../../billing/money.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
@@ -17,12 +17,12 @@ import { calleeZones } from './callee-zone.ts'
 import { rejectedOf } from './moderate.ts'
 import {
   bumpCampaign,
-  type ClaimRoom,
+  type ClaimCapacity,
   type DueRow,
   deferContacts,
   insertAttempts,
+  lockCapacity,
   lockDue,
-  lockRoom,
   lockRunning,
   type NewAttempt,
   type PacedLine,
@@ -32,7 +32,7 @@ import {
   upsertContacts,
   type WorkRow,
 } from './pacer-sql.ts'
-import { judge } from './policy.ts'
+import { decideDial } from './policy.ts'
 import type { CampaignRow } from './types.ts'
 
 export interface Claim {
@@ -137,25 +137,25 @@ function sort(
   { contact, left }: { contact: DueRow; left: Map<string, number> },
   sorted: Sorted,
 ): void {
-  const judgement = judge({
+  const decided = decideDial({
     contact,
     campaign,
     nowMs: at.getTime(),
     blockers: [],
     doNotCall: contact.unwanted,
-    blocked: blockedReason(contact.phone, within(deps.config, terms.destinations)),
+    blocked: blockedReason(contact.phone, toDialingLimits(deps.config, terms.destinations)),
     zones: calleeZones(contact.phone),
   })
-  if (judgement.verdict === 'skip') {
-    sorted.skip.push({ id: contact.id, reason: judgement.reasons[0]! })
-  } else if (judgement.verdict === 'wait') {
-    sorted.defer.push({ id: contact.id, at: new Date(judgement.untilMs) })
+  if (decided.decision === 'skip') {
+    sorted.skip.push({ id: contact.id, reason: decided.reasons[0]! })
+  } else if (decided.decision === 'wait') {
+    sorted.defer.push({ id: contact.id, at: new Date(decided.untilMs) })
   } else {
     const line = pickLine(terms.lines, terms.caller_id, contact.phone)
-    const room = left.get(line.trunk_id) ?? Infinity
-    if (room <= 0) return // waits for its trunk
-    left.set(line.trunk_id, room - 1)
-    sorted.dial.push({ contact, line, untilMs: judgement.untilMs })
+    const capacity = left.get(line.trunk_id) ?? Infinity
+    if (capacity <= 0) return // waits for its trunk
+    left.set(line.trunk_id, capacity - 1)
+    sorted.dial.push({ contact, line, untilMs: decided.untilMs })
   }
 }
 
@@ -165,8 +165,8 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
   const tariff = tariffAt(deps.config, 'out', terms.minute_price)
   const people = dial.map(({ contact: { phone, name } }) => ({ id: uuidv7(at.getTime()), phone, name }))
   const contacts = await upsertContacts(tx, owner_id, project_id, people, at)
-  const room = await lockRoom(tx, campaign, at)
-  const { count, maxCost } = roomFor(deps, campaign, room, tariff, dial.length)
+  const capacity = await lockCapacity(tx, campaign, at)
+  const { count, maxCost } = capacityFor(deps, campaign, capacity, tariff, dial.length)
   const taken = await withinTrunks(tx, owner_id, dial.slice(0, count))
   if (taken.length === 0) return 0
   const attempts = taken.map(
@@ -194,10 +194,10 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
  * spending limit, each call gets an equal share of the rest, at least its first minute, and all shares are reserved:
  * together they cannot exceed the limit.
  */
-export function roomFor(
+export function capacityFor(
   { config }: Pick<Deps, 'config'>,
   { concurrency, max_spend }: Pick<CampaignRow, 'concurrency' | 'max_spend'>,
-  { available, open_holds, live, spend, reserved }: ClaimRoom,
+  { available, open_holds, live, spend, reserved }: ClaimCapacity,
   tariff: Tariff,
   wanted: number,
 ): { count: number; maxCost: string | null } {
@@ -216,12 +216,12 @@ async function withinTrunks(tx: Tx, ownerId: string, dial: readonly Chosen[]): P
   const limited = new Set(dial.filter(one => one.line.max_calls !== null).map(one => one.line.trunk_id))
   const left = new Map<string, number>()
   for (const trunkId of limited) {
-    const room = await selectTrunkCapacity(tx, ownerId, trunkId)
-    left.set(trunkId, room ? room.max_calls - room.live : Infinity)
+    const capacity = await selectTrunkCapacity(tx, ownerId, trunkId)
+    left.set(trunkId, capacity ? capacity.max_calls - capacity.live : Infinity)
   }
   return dial.filter(({ line }) => {
-    const room = left.get(line.trunk_id) ?? Infinity
-    left.set(line.trunk_id, room - 1)
-    return room > 0
+    const capacity = left.get(line.trunk_id) ?? Infinity
+    left.set(line.trunk_id, capacity - 1)
+    return capacity > 0
   })
 }

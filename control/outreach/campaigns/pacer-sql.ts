@@ -7,7 +7,7 @@
 import { type Db, json, type Tx } from '../../platform/db/connect.ts'
 import type { CallRow } from '../../telephony/call-setup/sql.ts'
 import { linesInUse, type OutboundLine, type StandingRow } from '../../telephony/gates/sql.ts'
-import type { Outcome } from './attempt.ts'
+import type { AttemptResult } from './attempt.ts'
 import type { CampaignContactRow, CampaignRow, Counters, PauseReason, QueuedCall } from './types.ts'
 
 export interface PacedLine extends OutboundLine {
@@ -182,7 +182,7 @@ export async function upsertContacts(
 }
 
 /** State after all earlier settlements; nothing is settled or started until the transaction ends. */
-export interface ClaimRoom {
+export interface ClaimCapacity {
   available: bigint
   open_holds: number
   live: number
@@ -190,15 +190,15 @@ export interface ClaimRoom {
   reserved: bigint
 }
 
-export async function lockRoom(
+export async function lockCapacity(
   tx: Tx,
   campaign: Pick<CampaignRow, 'owner_id' | 'id' | 'max_spend'>,
   at: Date,
-): Promise<ClaimRoom> {
+): Promise<ClaimCapacity> {
   const { owner_id, id } = campaign
   // Separate statements, which see what the lock was waiting for.
   await tx`select 1 from balances where owner_id = ${owner_id} for update`
-  const [row] = await tx<Omit<ClaimRoom, 'reserved'>[]>`
+  const [row] = await tx<Omit<ClaimCapacity, 'reserved'>[]>`
     select spendable(balances, ${at}) as available, open_holds, counters.dialing + counters.in_progress as live, campaigns.spend
     from campaigns join campaign_counters counters on counters.campaign_id = campaigns.id
     join balances on balances.owner_id = campaigns.owner_id
@@ -374,7 +374,7 @@ export async function lockAttempt(
   return campaign && contact ? { ...contact, campaign } : null
 }
 
-export async function updateOutcome(tx: Tx, ownerId: string, contactId: string, outcome: Outcome): Promise<void> {
+export async function updateOutcome(tx: Tx, ownerId: string, contactId: string, outcome: AttemptResult): Promise<void> {
   const { status, attempts, nextAttemptAtMs, skip_reason, goal_reached } = outcome
   await tx`
     update campaign_contacts set status = ${status}, attempts = ${attempts}, skip_reason = ${skip_reason},

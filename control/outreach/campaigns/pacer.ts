@@ -4,16 +4,16 @@
  * doing the same.
  */
 
-import { turnMs } from '../../../media/bus/dial-rate.ts'
+import { rateTokenMs } from '../../../media/bus/dial-rate.ts'
 import { isLive } from '../../access/accounts/service.ts'
 import { costOf, toUnits } from '../../billing/money.ts'
 import { wallDate } from '../../platform/deps.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { errorFields } from '../../platform/log.ts'
+import { tokensAhead } from '../../telephony/call-setup/dial-rate.ts'
 import type { CallDeps } from '../../telephony/call-setup/ended.ts'
-import { turnsAhead } from '../../telephony/call-setup/pace.ts'
 import { HOLD_SECONDS, tariffAt } from '../../telephony/call-setup/tariff.ts'
-import { allocate, type Demand, dueTurns, freeSlots, type Room, type Served } from './allocate.ts'
+import { allocate, type Capacity, type Demand, dueTokens, freeSlots, type Served } from './allocate.ts'
 import { finishStops } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
 import { claim, usableLines } from './claim.ts'
@@ -85,14 +85,14 @@ export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boole
   const ready: WorkRow[] = []
   for (const row of rows) if (await isReady(deps, state, row, nowMs)) ready.push(row)
   if (ready.length === 0) return false
-  const room = await roomOf(deps, ready)
-  const claims = nextClaims(state, ready, room, nowMs)
+  const capacity = await capacityOf(deps, ready)
+  const claims = nextClaims(state, ready, capacity, nowMs)
   let more = claims.length < ready.length
   const owners = [...Map.groupBy(claims, one => one.work.owner_id).values()]
   const lane = async () => {
     for (let own = owners.shift(); own; own = owners.shift()) {
       for (const one of own) {
-        const { calls, passedOver } = await claim(deps, { ...one, trunks: room.trunks })
+        const { calls, passedOver } = await claim(deps, { ...one, trunks: capacity.trunks })
         more ||= passedOver > 0 && calls < one.most
       }
     }
@@ -106,9 +106,9 @@ export async function paceOnce(deps: CallDeps, state: PacerState): Promise<boole
  * fifty: if there is more work than fits, some campaigns get their full number, and the others come first in the next
  * round.
  */
-function nextClaims(state: PacerState, ready: readonly WorkRow[], room: Room, nowMs: number) {
+function nextClaims(state: PacerState, ready: readonly WorkRow[], capacity: Capacity, nowMs: number) {
   const demands = ready.map(row => demandOf(row, nowMs))
-  const { grants, served } = allocate(demands, room, state.served)
+  const { grants, served } = allocate(demands, capacity, state.served)
   const granted = ready.filter(row => grants.has(row.id))
   granted.sort((a, b) => (state.turns.get(a.id) ?? 0) - (state.turns.get(b.id) ?? 0))
   const after = new Map(served)
@@ -195,30 +195,30 @@ function demandOf(row: WorkRow, nowMs: number): Demand {
 }
 
 /** Returns the remaining capacity of every limit that campaigns share. */
-async function roomOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Room> {
+async function capacityOf(deps: CallDeps, rows: readonly WorkRow[]): Promise<Capacity> {
   const lines = new Map(rows.flatMap(row => row.lines.map(line => [line.trunk_id, line] as const)))
   const paced = [...lines.values()].flatMap(({ trunk_id, max_cps }) => (max_cps === null ? [] : [trunk_id]))
   const [engines, queued, ahead] = await Promise.all([
     deps.bus.engines(),
     countQueued(deps.sql),
-    turnsAhead(deps, paced),
+    tokensAhead(deps, paced),
   ])
   const free = engines.reduce((sum, one) => sum + Math.ceil(one.capacity * OUR_SHARE) - one.calls, 0)
   const trunks = new Map<string, number>()
   for (const { trunk_id, max_calls, max_cps, live } of lines.values()) {
     const unused = max_calls === null ? Infinity : max_calls - live
-    const turns = max_cps === null ? Infinity : dueTurns(ahead.get(trunk_id) ?? 0, turnMs(max_cps))
-    const room = Math.min(unused, turns)
-    if (room < Infinity) trunks.set(trunk_id, Math.max(0, room))
+    const turns = max_cps === null ? Infinity : dueTokens(ahead.get(trunk_id) ?? 0, rateTokenMs(max_cps))
+    const capacity = Math.min(unused, turns)
+    if (capacity < Infinity) trunks.set(trunk_id, Math.max(0, capacity))
   }
   return {
     calls: Math.max(0, Math.min(MOST_PLANNED, free - queued)),
-    owners: new Map(rows.map(row => [row.owner_id, ownerRoom(deps, row)])),
+    owners: new Map(rows.map(row => [row.owner_id, ownerCapacity(deps, row)])),
     trunks,
   }
 }
 
-function ownerRoom(deps: CallDeps, row: WorkRow): number {
+function ownerCapacity(deps: CallDeps, row: WorkRow): number {
   const hold = costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS)
   const paid = hold === 0n ? Infinity : Number(row.available / hold)
   return Math.max(0, Math.min(deps.config.max_calls_per_owner - row.open_holds, paid))

@@ -35,25 +35,25 @@ export interface Question {
 }
 
 /** `untilMs` of `dial`: the latest start, or null when there is none in sight; of `wait`: the earliest start. */
-export type Judgement =
-  | { verdict: 'dial'; reasons: readonly []; untilMs: number | null }
-  | { verdict: 'wait'; reasons: readonly WaitReason[]; untilMs: number }
-  | { verdict: 'skip'; reasons: readonly SkipReason[] }
+export type DialDecision =
+  | { decision: 'dial'; reasons: readonly []; untilMs: number | null }
+  | { decision: 'wait'; reasons: readonly WaitReason[]; untilMs: number }
+  | { decision: 'skip'; reasons: readonly SkipReason[] }
 
 /** Returns all reasons; the first one is stored. The contact is pending. */
-export function judge(question: Question): Judgement {
+export function decideDial(question: Question): DialDecision {
   const { contact, campaign, nowMs } = question
   const skips = skipsOf(question)
   const earliest = skips.length > 0 ? null : earliestMs(question, Math.max(nowMs, contact.next_attempt_at.getTime()))
   if (skips.length === 0 && earliest === 'never') skips.push('no_common_hours')
-  if (skips.length > 0) return { verdict: 'skip', reasons: skips }
+  if (skips.length > 0) return { decision: 'skip', reasons: skips }
   const [window, quiet] = [windowAt(campaign, nowMs), quietAt(question, nowMs)]
   const waits: WaitReason[] = [...question.blockers]
   if (!window.open) waits.push('outside_window')
   if (quiet?.open) waits.push('quiet_hours')
   if (contact.next_attempt_at.getTime() > nowMs) waits.push('retry_interval')
-  if (waits.length > 0) return { verdict: 'wait', reasons: waits, untilMs: earliest as number }
-  return { verdict: 'dial', reasons: [], untilMs: soonest(window.untilMs, quiet?.untilMs ?? null) }
+  if (waits.length > 0) return { decision: 'wait', reasons: waits, untilMs: earliest as number }
+  return { decision: 'dial', reasons: [], untilMs: soonest(window.untilMs, quiet?.untilMs ?? null) }
 }
 
 function skipsOf({ contact, campaign, doNotCall, blocked }: Question): SkipReason[] {
@@ -107,7 +107,7 @@ function earliestMs(question: Question, fromMs: number): number | 'never' {
   return 'never'
 }
 
-export interface Standing {
+export interface StartConditions {
   campaign: Pick<CampaignRow, 'status' | 'consent' | 'max_spend' | 'spend'>
   subscribed: boolean
   /** Number of phone numbers that the project may call from. */
@@ -124,7 +124,15 @@ export interface Standing {
 }
 
 /** Returns what blocks all calls of a campaign now, in the order of the gates. */
-export function blockersOf({ campaign, subscribed, lines, available, spendable, hold, reserved }: Standing): Blocker[] {
+export function blockersOf({
+  campaign,
+  subscribed,
+  lines,
+  available,
+  spendable,
+  hold,
+  reserved,
+}: StartConditions): Blocker[] {
   const { status, consent, max_spend, spend } = campaign
   const found: Blocker[] = []
   if (status !== 'running') found.push('not_running')

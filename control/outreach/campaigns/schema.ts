@@ -220,7 +220,7 @@ export const CampaignContactView = z
 export const WhyView = z
   .object({
     would_dial: z.boolean().describe('True when the contact is dialled as soon as a call slot is free'),
-    verdict: z.enum(['dial', 'wait', 'skip', 'none']).describe('`none`: no further attempt is due'),
+    decision: z.enum(['dial', 'wait', 'skip', 'none']).describe('`none`: no further attempt is due'),
     reasons: z
       .array(z.object({ code: z.string(), message: z.string() }))
       .describe('All reasons why the contact is not dialled now'),

@@ -152,14 +152,14 @@ export async function stepCampaign(
   action: Action,
 ): Promise<CampaignView> {
   const seen = await findCampaign(deps, ownerId, id)
-  if (DIALING.includes(action) && judge(deps, seen, action) !== 'repeat') {
+  if (DIALING.includes(action) && checkTransition(deps, seen, action) !== 'repeat') {
     await passStartGates(deps, ownerId, seen, action)
   }
   if (action === 'requeue') await beginRequeue(deps, ownerId, id)
   await deps.sql.begin(async tx => {
     const campaign = await lockCampaign(tx, ownerId, id)
     if (!campaign) throw notFound()
-    const next = judge(deps, campaign, action)
+    const next = checkTransition(deps, campaign, action)
     if (next === 'repeat') {
       // A manual pause of an automatically paused campaign keeps it from resuming automatically.
       if (action === 'pause' && campaign.pause_reason !== 'owner') await setStatus(deps, tx, campaign, 'paused')
@@ -183,7 +183,7 @@ async function beginRequeue(deps: Deps, ownerId: string, id: string): Promise<vo
   const begun = await deps.sql.begin(async tx => {
     const campaign = await lockCampaign(tx, ownerId, id)
     if (!campaign) throw notFound()
-    judge(deps, campaign, 'requeue')
+    checkTransition(deps, campaign, 'requeue')
     if (campaign.status === 'stopped' && campaign.pending > 0) return false
     const many = requeuedStatuses.reduce((sum, status) => sum + campaign[status], 0) > BATCH
     if (many && campaign.status !== 'paused') await setStatus(deps, tx, campaign, 'paused')
@@ -195,7 +195,11 @@ async function beginRequeue(deps: Deps, ownerId: string, id: string): Promise<vo
   await beginRequeue(deps, ownerId, id)
 }
 
-function judge(deps: Pick<Deps, 'clock'>, campaign: CountedCampaign, action: Action): CampaignStatus | 'repeat' {
+function checkTransition(
+  deps: Pick<Deps, 'clock'>,
+  campaign: CountedCampaign,
+  action: Action,
+): CampaignStatus | 'repeat' {
   const next = nextStatus(action, campaign, wallDate(deps))
   if (next === null) throw illegal(campaign, `The action ${action} is not allowed in this status.`)
   return next

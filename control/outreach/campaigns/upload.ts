@@ -1,7 +1,7 @@
 /** Uploads contacts to a draft. Each row is checked separately, and all valid rows are inserted together. */
 import { setImmediate } from 'node:timers/promises'
 import { rejectedTexts } from '../../agents/moderation/moderation.ts'
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import type { Db } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
@@ -53,7 +53,7 @@ export async function uploadContacts(
 ): Promise<UploadAnswer> {
   const campaign = assertDraft(await selectCampaign(deps.sql, ownerId, campaignId))
   const region = await regionOfCampaign(deps.sql, ownerId, campaign.project_id)
-  const reading = await readEntries(entries, { region, barring: await barringOf(deps, deps.sql, ownerId) })
+  const reading = await readEntries(entries, { region, dialingLimits: await dialingLimitsOf(deps, deps.sql, ownerId) })
   const { good, invalid } = await passTexts(deps, reading)
   const at = wallDate(deps)
   const contacts = good.map(({ phone, name, vars }) => ({ id: uuidv7(at.getTime()), phone, name, vars }))
@@ -105,7 +105,7 @@ const AT_A_TIME = 500
 
 export async function readEntries(
   entries: readonly unknown[],
-  context: { region: string | null; barring: DialingLimits },
+  context: { region: string | null; dialingLimits: DialingLimits },
 ): Promise<Reading> {
   const byPhone = new Map<string, Entry>()
   const reading: Reading = { good: [], duplicates: 0, invalid: [] }
@@ -121,7 +121,7 @@ export async function readEntries(
 
 function readEntry(
   row: unknown,
-  { region, barring }: Parameters<typeof readEntries>[1],
+  { region, dialingLimits }: Parameters<typeof readEntries>[1],
 ): Omit<Entry, 'index'> | InvalidCode {
   const { data, error } = ContactEntry.safeParse(row)
   if (error) {
@@ -131,7 +131,7 @@ function readEntry(
   }
   const phone = readPhone(data.phone, region)
   if (phone === null) return 'phone'
-  return blockedReason(phone, barring) ?? { phone, name: data.name || null, vars: textVars(data.vars) }
+  return blockedReason(phone, dialingLimits) ?? { phone, name: data.name || null, vars: textVars(data.vars) }
 }
 
 // ---- Moderation of the texts ----

@@ -1,6 +1,6 @@
 /** Explains what the dialer would decide about a contact now: the rules of `policy.ts` with the current facts. */
 
-import { within } from '../../billing/limits/service.ts'
+import { toDialingLimits } from '../../billing/limits/service.ts'
 import { costOf } from '../../billing/money.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound } from '../../platform/http/problem.ts'
@@ -12,7 +12,7 @@ import { standingOf } from '../../telephony/gates/service.ts'
 import { calleeZones } from './callee-zone.ts'
 import { rejectedOf } from './moderate.ts'
 import { selectReserved } from './pacer-sql.ts'
-import { blockersOf, type Judgement, judge, type SkipReason, type WaitReason } from './policy.ts'
+import { blockersOf, type DialDecision, decideDial, type SkipReason, type WaitReason } from './policy.ts'
 import { findCampaign } from './service.ts'
 import { type CountedCampaign, selectContact, selectLines } from './sql.ts'
 import type { CampaignContactRow, CampaignStatus, ContactStatus } from './types.ts'
@@ -55,7 +55,7 @@ const reasonOf = (code: string, message: string) => ({ code, message })
 
 export interface WhyAnswer {
   would_dial: boolean
-  verdict: 'dial' | 'wait' | 'skip' | 'none'
+  decision: 'dial' | 'wait' | 'skip' | 'none'
   reasons: { code: string; message: string }[]
   until: string | null
   status: ContactStatus
@@ -78,25 +78,26 @@ export async function whyNot(deps: Deps, ownerId: string, campaignId: string, id
   if (status !== 'pending') {
     const reasons = [reasonOf(status, settled[status])]
     if (contact.skip_reason) reasons.push(reasonOf(contact.skip_reason, messageOf(contact.skip_reason)))
-    return { would_dial: false, verdict: 'none', reasons, until: null, ...known }
+    return { would_dial: false, decision: 'none', reasons, until: null, ...known }
   }
   if ((await rejectedOf(campaign, [contact])).size > 0) {
     const reasons = [reasonOf('moderation_rejected', messages.moderation_rejected)]
-    return { would_dial: false, verdict: 'skip', reasons, until: null, ...known }
+    return { would_dial: false, decision: 'skip', reasons, until: null, ...known }
   }
-  const { verdict, reasons, ...when } = await judgeNow(deps, campaign, contact)
+  const { decision, reasons, ...when } = await decideNow(deps, campaign, contact)
   return {
-    would_dial: verdict === 'dial',
-    verdict,
+    would_dial: decision === 'dial',
+    decision,
     reasons: reasons.map(code => reasonOf(code, messageOf(code))),
-    until: verdict === 'wait' && 'untilMs' in when ? time(when.untilMs === null ? null : new Date(when.untilMs)) : null,
+    until:
+      decision === 'wait' && 'untilMs' in when ? time(when.untilMs === null ? null : new Date(when.untilMs)) : null,
     ...known,
   }
 }
 
 const messageOf = (code: string) => messages[code as keyof typeof messages] ?? code
 
-async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: CampaignContactRow): Promise<Judgement> {
+async function decideNow(deps: Deps, campaign: CountedCampaign, contact: CampaignContactRow): Promise<DialDecision> {
   const { owner_id, id, project_id } = campaign
   const [standing, { lines, caller_id }, doNotCall, reserved] = await Promise.all([
     standingOf(deps, owner_id, 'out'),
@@ -107,12 +108,12 @@ async function judgeNow(deps: Deps, campaign: CountedCampaign, contact: Campaign
   const usable = caller_id === null ? lines : lines.filter(line => line.number === caller_id)
   const { subscribed, available, spendable, destinations, tariff } = standing
   const hold = costOf(tariff, HOLD_SECONDS)
-  return judge({
+  return decideDial({
     contact,
     campaign,
     nowMs: wallDate(deps).getTime(),
     doNotCall,
-    blocked: blockedReason(contact.phone, within(deps.config, destinations)),
+    blocked: blockedReason(contact.phone, toDialingLimits(deps.config, destinations)),
     zones: calleeZones(contact.phone),
     blockers: blockersOf({
       campaign,

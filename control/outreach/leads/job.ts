@@ -9,8 +9,8 @@ import { every } from '../../platform/jobs/every.ts'
 import { errorFields } from '../../platform/log.ts'
 import { homeRegionOf } from '../../telephony/trunks/home.ts'
 import { CANCELED, type End, endJob } from './end.ts'
-import { inTurn } from './in-turn.ts'
 import { knownAs, selectKnown } from './leads-sql.ts'
+import { mergeFairly } from './merge-fairly.ts'
 import { type LeadDeps, leadParts } from './parts.ts'
 import { claimJob, type JobRow, type SourceProblem, selectClaimed, updateClaimed } from './sql.ts'
 import { addFound, storeLead } from './store.ts'
@@ -156,7 +156,7 @@ async function ask(
   const streams = sources.map(source => ({ source, items: source.find(question, all) }))
   const note = (source: LeadSource, error: unknown) => void problems.set(source.id, problemOf(deps, source, error))
   try {
-    for await (const { source, item } of inTurn(streams, note, all)) {
+    for await (const { source, item } of mergeFairly(streams, note, all)) {
       const key = knownAs(source.id, item.key)
       const before = known.get(key)
       if (before === null) continue

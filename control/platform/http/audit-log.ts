@@ -3,7 +3,7 @@
 export const actors = ['key', 'session', 'person', 'operator'] as const
 export const channels = ['rest', 'mcp', 'auth', 'admin'] as const
 export const outcomes = ['done', 'replayed', 'refused', 'failed'] as const
-export type Outcome = (typeof outcomes)[number]
+export type AuditOutcome = (typeof outcomes)[number]
 
 export interface AuditEntry {
   /** `person`: identified by password or by an e-mailed code, before a session exists. */
@@ -20,8 +20,8 @@ export interface AuditEntry {
 }
 
 /** Outcome of an operation, derived from its response. */
-export interface Told {
-  outcome: Outcome
+export interface AuditResult {
+  outcome: AuditOutcome
   code: string | null
   resource: string | null
 }
@@ -29,7 +29,12 @@ export interface Told {
 /** `access` implements the log; `app.ts` sets it as `auditLog` of the server. */
 export interface AuditLog {
   /** Writes the entry before `work` begins, and its outcome after it has ended. */
-  audited<T>(ownerId: string, entry: AuditEntry, work: () => Promise<T>, toldOf: (result: T) => Told): Promise<T>
+  audited<T>(
+    ownerId: string,
+    entry: AuditEntry,
+    work: () => Promise<T>,
+    auditResultOf: (result: T) => AuditResult,
+  ): Promise<T>
 }
 
 declare module 'fastify' {

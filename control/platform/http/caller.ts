@@ -5,7 +5,7 @@ export const scopes = ['read', 'write'] as const
 export type Scope = (typeof scopes)[number]
 
 /** Required credential of an operation: a key with this scope, or `session`: only a dashboard session. */
-export type Reach = Scope | 'session'
+export type RequiredCredential = Scope | 'session'
 
 export interface Caller {
   ownerId: string
@@ -18,9 +18,9 @@ export interface Caller {
 
 export interface Authenticator {
   /** Throws `Problem`: 401, then 429, then 403. */
-  authenticate(reach: Reach, request: FastifyRequest, reply: FastifyReply): Promise<Caller>
+  authenticate(reach: RequiredCredential, request: FastifyRequest, reply: FastifyReply): Promise<Caller>
   /** Resolves to true while the credential of an accepted request is valid; for long responses such as streams. */
-  isStillGood(request: FastifyRequest): Promise<boolean>
+  isStillValid(request: FastifyRequest): Promise<boolean>
 }
 
 declare module 'fastify' {

@@ -13,14 +13,14 @@ interface Entry<T> {
   askedAt: number
   answer: Promise<T | null>
   /** Undefined until the query returns. */
-  verdict: T | null | undefined
+  value: T | null | undefined
 }
 
 export interface CredentialCache<T> {
   /** `hash` stands for the credential, which is never kept. Concurrent requests for one credential share one query. */
   of(hash: Buffer, ask: () => Promise<T | null>): Promise<T | null>
   /** Takes effect at once in this process; other processes follow when their entries expire. */
-  forget(which: (verdict: T) => boolean): void
+  forget(which: (value: T) => boolean): void
   readonly size: number
 }
 
@@ -36,10 +36,10 @@ function createCredentialCache<T>(clock: Clock): CredentialCache<T> {
   }
 
   function start(key: string, ask: () => Promise<T | null>): Entry<T> {
-    const entry: Entry<T> = { askedAt: clock.now(), answer: ask(), verdict: undefined }
+    const entry: Entry<T> = { askedAt: clock.now(), answer: ask(), value: undefined }
     entry.answer.then(
-      verdict => {
-        entry.verdict = verdict
+      value => {
+        entry.value = value
       },
       () => {
         if (entries.get(key) === entry) entries.delete(key)
@@ -56,15 +56,15 @@ function createCredentialCache<T>(clock: Clock): CredentialCache<T> {
         const joined = found !== undefined && isYoung(found)
         const entry = joined ? found : start(key, ask)
         put(key, entry)
-        const verdict = await entry.answer
+        const value = await entry.answer
         // A request that joined a slow query must not rely on a result from before the request arrived.
-        if (!joined || isYoung(entry)) return verdict
+        if (!joined || isYoung(entry)) return value
       }
     },
     forget(which) {
-      for (const [key, { verdict }] of entries) {
+      for (const [key, { value }] of entries) {
         // A query that is in flight may have read the row before the change.
-        if (verdict === undefined || (verdict !== null && which(verdict))) entries.delete(key)
+        if (value === undefined || (value !== null && which(value))) entries.delete(key)
       }
     },
     get size() {

@@ -88,7 +88,7 @@ export async function streamProgress(
   while (!response.writableEnded && !response.destroyed) {
     try {
       // A revoked key must not continue to watch.
-      if (!(await request.server.authenticator.isStillGood(request))) break
+      if (!(await request.server.authenticator.isStillValid(request))) break
       const now = await look()
       if (!now) break
       const data = JSON.stringify(now.data)

@@ -12,7 +12,7 @@ const SETTLED_MS = 2 * SAMPLE_MS
 
 export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<void> {
   const { drain_ms, max_event_loop_delay_ms } = deps.config
-  let leaving = false
+  let draining = false
   let closed = false
   let readyMs = Infinity
   app.addHook('onReady', async () => {
@@ -20,7 +20,7 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
   })
   // `/readyz` tells load balancers that the process is draining, while requests that are on their way are still served.
   app.addHook('preClose', async () => {
-    leaving = true
+    draining = true
     if (drain_ms > 0) await served(deps, drain_ms)
     closed = true
   })
@@ -37,8 +37,8 @@ export async function registerHealth(app: FastifyInstance, deps: Deps): Promise<
       postgres: await answers(deps, () => deps.sql`select 1`),
       redis: await answers(deps, () => deps.redis.ping()),
     }
-    const ready = !leaving && Object.values(checks).every(Boolean)
-    const status = leaving ? 'leaving' : ready ? 'ready' : 'not_ready'
+    const ready = !draining && Object.values(checks).every(Boolean)
+    const status = draining ? 'draining' : ready ? 'ready' : 'not_ready'
     return reply
       .code(ready ? 200 : 503)
       .header('Cache-Control', 'no-store')

@@ -4,7 +4,7 @@ import type { Db } from '../db/connect.ts'
 import type { Deps } from '../deps.ts'
 import { toProblem } from './errors.ts'
 import { claimKey, type IdempotencyClaim, releaseKey, saveAnswer } from './idempotency.ts'
-import type { Context, Outcome, RouteSpec } from './operation.ts'
+import type { Context, OperationResult, RouteSpec } from './operation.ts'
 import { Problem } from './problem.ts'
 
 export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType>(
@@ -13,7 +13,7 @@ export async function once<P extends z.ZodType, Q extends z.ZodType, B extends z
   claim: IdempotencyClaim,
   context: Context<z.output<P>, z.output<Q>, z.output<B>>,
   requestId: string,
-): Promise<Outcome> {
+): Promise<OperationResult> {
   const status = spec.status ?? 200
   const { params, query, body, extras } = context
   const before = await claimKey(deps, claim, { operation: spec.id, params, query, body, extras })

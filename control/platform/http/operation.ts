@@ -2,7 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { z } from 'zod'
 import type { Db } from '../db/connect.ts'
-import type { Caller, Reach } from './caller.ts'
+import type { Caller, RequiredCredential } from './caller.ts'
 import type { ProblemCode } from './problem.ts'
 
 export const PREFIX = '/v1/public'
@@ -27,7 +27,7 @@ export interface BaseSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
   /** Path below `/v1/public`. */
   path: string
-  scope: Reach
+  scope: RequiredCredential
   tag: string
   summary: string
   /** Longer text, by which language models choose a tool. */
@@ -91,7 +91,7 @@ export interface Input {
   body: unknown
 }
 
-export interface Outcome {
+export interface OperationResult {
   status: number
   body: unknown
   /** True for the response to an earlier request with the same Idempotency-Key. */
@@ -112,7 +112,7 @@ export interface RunOptions {
 export interface Operation extends Omit<BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>, 'path'> {
   /** The full path, with `:name` for each parameter. */
   url: string
-  run(caller: Caller, input: Input, options: RunOptions): Promise<Outcome>
+  run(caller: Caller, input: Input, options: RunOptions): Promise<OperationResult>
 }
 
 declare module 'fastify' {

@@ -1,7 +1,7 @@
 /** The Fastify schema of an operation, from which the OpenAPI document is generated. */
 import type { FastifySchema } from 'fastify'
 import { z } from 'zod'
-import type { Reach } from './caller.ts'
+import type { RequiredCredential } from './caller.ts'
 import { failures } from './failures.ts'
 import type { BaseSpec } from './operation.ts'
 import type { ProblemCode } from './problem.ts'
@@ -49,7 +49,7 @@ export function schemaOf(
 const bodyOf = ({ body, bodyOptional }: BaseSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>) =>
   body === undefined ? NoBody : bodyOptional ? body.nullish() : body
 
-function securityOf(reach: Reach): Record<string, string[]>[] {
+function securityOf(reach: RequiredCredential): Record<string, string[]>[] {
   const session = { session: [] }
   return reach === 'session' ? [session] : [{ apiKey: [reach] }, { bearer: [reach] }, session]
 }

@@ -2,15 +2,15 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { type Deps, wallDate } from '../deps.ts'
-import type { AuditEntry, AuditLog, Told } from './audit-log.ts'
-import type { Caller, Reach } from './caller.ts'
+import type { AuditEntry, AuditLog, AuditResult } from './audit-log.ts'
+import type { Caller, RequiredCredential } from './caller.ts'
 import { readKey } from './idempotency.ts'
 import { once } from './once.ts'
 import {
   type Context,
   type Input,
   type Operation,
-  type Outcome,
+  type OperationResult,
   PREFIX,
   type Received,
   type RouteSpec,
@@ -76,8 +76,8 @@ function auditedRun(
   caller: Caller,
   input: Input,
   options: RunOptions,
-  carryOut: (caller: Caller, input: Input, options: RunOptions) => Promise<Outcome>,
-): Promise<Outcome> {
+  carryOut: (caller: Caller, input: Input, options: RunOptions) => Promise<OperationResult>,
+): Promise<OperationResult> {
   const { keyId, sessionId, ownerId } = caller
   const entry: AuditEntry = {
     ...(keyId === null ? { actor: 'session', actor_id: sessionId } : { actor: 'key', actor_id: keyId }),
@@ -87,10 +87,10 @@ function auditedRun(
     request_id: options.requestId,
     resource: namedBy(url, input.params),
   }
-  return log.audited(ownerId, entry, () => carryOut(caller, input, options), toldOf)
+  return log.audited(ownerId, entry, () => carryOut(caller, input, options), auditResultOf)
 }
 
-function toldOf({ status, body, replayed }: Outcome): Told {
+function auditResultOf({ status, body, replayed }: OperationResult): AuditResult {
   const { id, code } = (body ?? {}) as { id?: unknown; code?: unknown }
   if (status >= 400) return { outcome: 'refused', code: typeof code === 'string' ? code : null, resource: null }
   return { outcome: replayed ? 'replayed' : 'done', code: null, resource: isUuid(id) ? id : null }
@@ -108,7 +108,7 @@ async function runOver<P, B>(
   operation: Operation,
   request: FastifyRequest,
   receive?: (request: FastifyRequest, context: { ownerId: string; params: P }) => Promise<Received<B>>,
-): Promise<Outcome> {
+): Promise<OperationResult> {
   const caller = callerOf(request)
   const idempotencyKey = operation.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
   const { params, query } = request
@@ -159,7 +159,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
 /** True when text/plain is the first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
-const authenticated = (reach: Reach) => async (request: FastifyRequest, reply: FastifyReply) => {
+const authenticated = (reach: RequiredCredential) => async (request: FastifyRequest, reply: FastifyReply) => {
   reply.header('Cache-Control', 'no-store')
   request.caller = await request.server.authenticator.authenticate(reach, request, reply)
 }

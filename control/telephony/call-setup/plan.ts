@@ -1,5 +1,11 @@
 /** Makes the call plan of an engine from project and call. Pure, except for the sealer. */
-import { ABOUT, CallPlan, type LlmPlan, type PlanSecrets, type TextLlmPlan } from '../../../media/contract/plan.ts'
+import {
+  ABOUT_PLACEHOLDER,
+  CallPlan,
+  type LlmPlan,
+  type PlanSecrets,
+  type TextLlmPlan,
+} from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
 import type { ProjectSettings, TextLlm } from '../../agents/projects/schema.ts'
 import { fillSecrets, llmKeyName, toolPlan, vendorKeyNames } from '../../agents/projects/tool-plan.ts'
@@ -81,13 +87,13 @@ function planSecrets(settings: ProjectSettings, secrets: ReadonlyMap<string, str
 const transferPlans = (
   { transfers }: ProjectSettings,
   vars: Readonly<Record<string, string>>,
-  barring: DialingLimits,
+  dialingLimits: DialingLimits,
 ) =>
   transfers
-    .filter(({ to }) => transferBlocked(to, barring) === null)
+    .filter(({ to }) => transferBlocked(to, dialingLimits) === null)
     .map(({ announce, ...rest }) => ({
       ...rest,
-      announce: announce === null ? null : fillVars(announce, { ...vars, about: ABOUT }).trim() || null,
+      announce: announce === null ? null : fillVars(announce, { ...vars, about: ABOUT_PLACEHOLDER }).trim() || null,
     }))
 
 export interface PlanInput {
@@ -111,7 +117,7 @@ export interface PlanInput {
   secrets: ReadonlyMap<string, string>
   paidSeconds: number
   /** Destinations that are blocked. */
-  barring: DialingLimits
+  dialingLimits: DialingLimits
   contact?: CallPlan['contact']
   room?: CallPlan['room']
   /** True when the agent has knowledge to search. */
@@ -136,7 +142,7 @@ export function makePlan(
     settings,
     secrets,
     paidSeconds,
-    barring,
+    dialingLimits,
     contact = null,
     room = null,
     knowledge = false,
@@ -170,7 +176,7 @@ export function makePlan(
     task: fill(call.task),
     vars: call.vars,
     tools: settings.tools.map(toolPlan),
-    transfers: transferPlans(settings, call.vars, barring),
+    transfers: transferPlans(settings, call.vars, dialingLimits),
     knowledge,
     timezone: settings.timezone,
     contact,

@@ -1,10 +1,10 @@
 /** Answers engines about a call while the caller waits: whether to accept it, and for how long it is paid. */
-import { type AskAnswer, type AskRequest, Refusal } from '../../../media/contract/messages.ts'
+import { Refusal, type RequestAnswer, type RequestBody } from '../../../media/contract/messages.ts'
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { type ProjectRow, selectProject } from '../../agents/projects/sql.ts'
 import { secretNames } from '../../agents/projects/tool-plan.ts'
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import { extendHold, type Tariff } from '../../billing/money.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
@@ -21,7 +21,7 @@ import { selectInboundProject } from '../numbers/sql.ts'
 import { selectProjectByName, selectSoftphoneById } from '../softphones/sql.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
 
-type Admission = AskAnswer<'call.admit'>
+type Admission = RequestAnswer<'call.admit'>
 const refuse = (refusal: Refusal): Admission => ({ admitted: false, refusal })
 
 /** Verified parties of a call. */
@@ -37,7 +37,7 @@ interface Wish {
 
 type Asked = Omit<Wish, 'traceparent'>
 
-export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): Promise<Admission> {
+export async function admitCall(deps: Deps, request: RequestBody<'call.admit'>): Promise<Admission> {
   const asked = request.softphone_id
     ? await calledBySoftphone(deps, request, request.softphone_id)
     : await calledOverTrunk(deps, request)
@@ -53,7 +53,7 @@ export async function admitCall(deps: Deps, request: AskRequest<'call.admit'>): 
   }
 }
 
-async function calledOverTrunk(deps: Deps, request: AskRequest<'call.admit'>): Promise<Asked | Refusal> {
+async function calledOverTrunk(deps: Deps, request: RequestBody<'call.admit'>): Promise<Asked | Refusal> {
   const { sql } = deps
   const { trunk_id, caller } = request
   // Several trunks share the source address, and none has the called number.
@@ -77,7 +77,7 @@ const LONGEST_NAME = 200
 /** Softphones reach only agents of the same account; they are not a way into the telephone network. */
 async function calledBySoftphone(
   deps: Deps,
-  { called, caller }: AskRequest<'call.admit'>,
+  { called, caller }: RequestBody<'call.admit'>,
   id: string,
 ): Promise<Asked | Refusal> {
   const softphone = await selectSoftphoneById(deps.sql, id)
@@ -134,14 +134,17 @@ async function takeIn(deps: Deps, tariff: Tariff, wish: Wish): Promise<Admission
       contact,
       knowledge,
       paidSeconds: HOLD_SECONDS,
-      barring: await barringOf(deps, tx, owner_id),
+      dialingLimits: await dialingLimitsOf(deps, tx, owner_id),
     }
     const plan = makePlan(deps.sealer, { call, language: project.language, ...known })
     return { admitted: true, plan }
   })
 }
 
-export async function extendCall(deps: Deps, request: AskRequest<'call.extend'>): Promise<AskAnswer<'call.extend'>> {
+export async function extendCall(
+  deps: Deps,
+  request: RequestBody<'call.extend'>,
+): Promise<RequestAnswer<'call.extend'>> {
   return deps.sql.begin(async tx => {
     const call = await lockCall(tx, request.call_id)
     if (!call || call.ended_at || call.owner_id !== request.owner_id) return { paid_ms: 0 }

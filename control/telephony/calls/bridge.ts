@@ -1,5 +1,5 @@
 /** A second leg of a live call, used to transfer its caller; it counts towards the trunk's limit like other calls. */
-import type { AskAnswer, AskRequest } from '../../../media/contract/messages.ts'
+import type { RequestAnswer, RequestBody } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { lockCall, updateBridge } from '../call-setup/sql.ts'
@@ -11,8 +11,8 @@ import { selectTrunkCapacity } from '../gates/sql.ts'
  */
 export async function bridgeCall(
   deps: Pick<Deps, 'sql'>,
-  { call_id, owner_id, trunk_id, attempt }: AskRequest<'call.bridge'>,
-): Promise<AskAnswer<'call.bridge'>> {
+  { call_id, owner_id, trunk_id, attempt }: RequestBody<'call.bridge'>,
+): Promise<RequestAnswer<'call.bridge'>> {
   return deps.sql.begin(async tx => {
     const call = await lockCall(tx, call_id)
     // A known attempt is over: its end was reported before this request was read.

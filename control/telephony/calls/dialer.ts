@@ -4,14 +4,14 @@ import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
 import { secretNames } from '../../agents/projects/tool-plan.ts'
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
 import { wallDate } from '../../platform/deps.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
+import { markOffered, takeSlot } from '../call-setup/dial-rate.ts'
 import type { CallDeps } from '../call-setup/ended.ts'
 import { knownContact, missingVars } from '../call-setup/known.ts'
 import { offered } from '../call-setup/offer.ts'
-import { markOffered, takeSlot } from '../call-setup/pace.ts'
 import { makePlan } from '../call-setup/plan.ts'
 import { type CallRow, selectCallById, updateMissingVars } from '../call-setup/sql.ts'
 import { HOLD_SECONDS } from '../call-setup/tariff.ts'
@@ -67,7 +67,7 @@ async function place(deps: CallDeps, call: CallRow, traceparent: string | null):
   const contact = await knownContact(deps.sql, call, settings)
   const missing = missingVars(settings, call)
   if (missing.length > 0) await updateMissingVars(deps.sql, call.owner_id, call.id, missing)
-  const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, deps.sql, call.owner_id) }
+  const paid = { paidSeconds: HOLD_SECONDS, dialingLimits: await dialingLimitsOf(deps, deps.sql, call.owner_id) }
   const softphone_id = call.trunk_id === null ? await selectSoftphoneId(deps.sql, call.owner_id, call.to_phone) : null
   const knowledge = await hasReadySource(deps.sql, call.owner_id, call.project_id)
   const known = { settings, secrets, contact, knowledge, softphone_id, traceparent, ...paid }

@@ -133,6 +133,6 @@ export async function finishLost(deps: CallDeps, callId: string): Promise<boolea
     talked_ms: call.progress_ms,
     transcript: turnsOf(events),
     tool_calls,
-    do_not_call: tool_calls.some(({ name, verdict }) => name === DO_NOT_CALL && verdict === 'ok'),
+    do_not_call: tool_calls.some(({ name, status }) => name === DO_NOT_CALL && status === 'ok'),
   })
 }

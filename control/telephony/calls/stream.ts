@@ -37,7 +37,7 @@ export async function streamCall(
   // polled, because control itself may also end a call, which the bus does not report.
   const endIfStored = async () => {
     // A revoked key must not continue to listen. While the database is unreachable, the key cannot be checked.
-    if (!(await request.server.authenticator.isStillGood(request).catch(() => true))) return void response.end()
+    if (!(await request.server.authenticator.isStillValid(request).catch(() => true))) return void response.end()
     const row = await selectCall(deps.sql, ownerId, callId).catch(() => null)
     if (row?.ended_at) writer.end({ status: row.status, ended_reason: row.ended_reason })
   }

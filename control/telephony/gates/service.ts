@@ -8,7 +8,7 @@ import { isLive } from '../../access/accounts/service.ts'
 import { passModeration } from '../../agents/moderation/moderation.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { type ProjectRow, selectProject, selectSecrets } from '../../agents/projects/sql.ts'
-import { within } from '../../billing/limits/service.ts'
+import { toDialingLimits } from '../../billing/limits/service.ts'
 import { costOf, openHold, type Tariff } from '../../billing/money.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type ControlConfig, type Deps, wallDate } from '../../platform/deps.ts'
@@ -28,7 +28,7 @@ import {
   type TrunkCapacity,
 } from './sql.ts'
 
-export interface Standing {
+export interface AccountStanding {
   subscribed: boolean
   /** Units that can be spent. */
   available: bigint
@@ -40,7 +40,7 @@ export interface Standing {
   tariff: Tariff
 }
 
-function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow['direction']): Standing {
+function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow['direction']): AccountStanding {
   return {
     subscribed: row !== undefined && isLive(deps, row),
     available: row?.available ?? 0n,
@@ -51,19 +51,23 @@ function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow
   }
 }
 
-export async function standingOf(deps: Deps, ownerId: string, direction: CallRow['direction']): Promise<Standing> {
+export async function standingOf(
+  deps: Deps,
+  ownerId: string,
+  direction: CallRow['direction'],
+): Promise<AccountStanding> {
   return toStanding(deps, await selectStanding(deps.sql, ownerId, wallDate(deps)), direction)
 }
 
 /** Yields every reason in order: most callers throw the first one; the start of a campaign reports all. */
-export function* moneyGates({ subscribed, available, spendable, tariff }: Standing): Generator<Problem> {
+export function* moneyGates({ subscribed, available, spendable, tariff }: AccountStanding): Generator<Problem> {
   if (!subscribed) yield new Problem('subscription_inactive')
   const first = costOf(tariff, HOLD_SECONDS)
   if (available < first) yield new Problem('insufficient_balance')
   else if (spendable < first) yield new Problem('daily_limit_reached')
 }
 
-function* roomGates(config: ControlConfig, calls: number, trunk: TrunkCapacity | undefined): Generator<Problem> {
+function* capacityGates(config: ControlConfig, calls: number, trunk: TrunkCapacity | undefined): Generator<Problem> {
   const most = config.max_calls_per_owner
   if (calls >= most)
     yield new Problem('too_many_calls', { detail: `An account may have at most ${most} concurrent calls.` })
@@ -85,7 +89,7 @@ const blockedMessages: Record<BlockedReason, string> = {
 }
 
 function passDestination(config: ControlConfig, destinations: readonly string[], phone: string): void {
-  const code = blockedReason(phone, within(config, destinations))
+  const code = blockedReason(phone, toDialingLimits(config, destinations))
   if (code === null) return
   throw new Problem('destination_blocked', { errors: [{ pointer: '/phone', code, message: blockedMessages[code] }] })
 }
@@ -97,7 +101,7 @@ export interface OutboundWish {
   texts: Record<string, string>
 }
 
-export interface OutboundPass extends Standing {
+export interface OutboundPass extends AccountStanding {
   line: Omit<OutboundLine, 'trunk_id'> & { trunk_id: string | null }
 }
 
@@ -116,7 +120,7 @@ export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWi
   const line = isOwnPhone ? NO_LINE : pickLine(found.lines, found.caller_id, phone)
   if (found.unwanted) throw new Problem('do_not_call')
   if (!isOwnPhone) passDestination(deps.config, standing.destinations, phone)
-  pass(roomGates(deps.config, standing.calls, limited(line)))
+  pass(capacityGates(deps.config, standing.calls, limited(line)))
   await passModeration(deps, texts)
   return { ...standing, line }
 }
@@ -125,13 +129,13 @@ const limited = ({ max_calls, live }: Pick<OutboundLine, 'max_calls' | 'live'>):
   max_calls === null ? undefined : { max_calls, live }
 
 /** Applies the conditions of an inbound call; `trunkId` is null for a call from a softphone. */
-export async function passInbound(deps: Deps, ownerId: string, trunkId: string | null): Promise<Standing> {
+export async function passInbound(deps: Deps, ownerId: string, trunkId: string | null): Promise<AccountStanding> {
   const [standing, trunk] = await Promise.all([
     standingOf(deps, ownerId, 'in'),
     trunkId === null ? undefined : selectTrunkCapacity(deps.sql, ownerId, trunkId),
   ])
   pass(moneyGates(standing))
-  pass(roomGates(deps.config, standing.calls, trunk))
+  pass(capacityGates(deps.config, standing.calls, trunk))
   return standing
 }
 
@@ -141,7 +145,7 @@ export interface WebWish {
   texts: Record<string, string>
 }
 
-export interface WebPass extends Standing {
+export interface WebPass extends AccountStanding {
   project: ProjectRow
 }
 
@@ -157,7 +161,7 @@ export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }
   const missing = notReady(settings, new Set(secrets.map(secret => secret.name)))
   if (missing) throw missing
   pass(moneyGates(standing))
-  pass(roomGates(deps.config, standing.calls, undefined))
+  pass(capacityGates(deps.config, standing.calls, undefined))
   await passModeration(deps, texts)
   return { ...standing, project }
 }
@@ -178,7 +182,7 @@ export async function holdSlot(
   const open = await openHold(tx, owner_id, { id, tariff, seconds: HOLD_SECONDS }, created_at)
   if (open === null) throw await shortage(tx, call, tariff)
   const trunk = trunk_id === null || !trunkLimited ? undefined : await selectTrunkCapacity(tx, owner_id, trunk_id)
-  pass(roomGates(config, open - 1, trunk))
+  pass(capacityGates(config, open - 1, trunk))
 }
 
 /** Returns the reason why the hold failed. */

@@ -2,7 +2,7 @@
 import type { EndedReason } from '../../../media/contract/messages.ts'
 import type { ProblemCode } from '../../platform/http/problem.ts'
 
-export interface Look {
+export interface RoomState {
   now: number
   /** Time at which the caller in the room joined; null when no caller is there. */
   callerSince: number | null
@@ -36,8 +36,8 @@ export type Step =
   /** The agent has been missing for too long. */
   | 'give_up'
 
-export function stepOf(look: Look, engineGoneMs: number): Step {
-  const { now, callerSince, agentIsThere, expiresAt, dialogue, agentMissingSince } = look
+export function stepOf(state: RoomState, engineGoneMs: number): Step {
+  const { now, callerSince, agentIsThere, expiresAt, dialogue, agentMissingSince } = state
   if (callerSince === null) return 'nothing'
   // Also while the agent is still leaving: a caller who has joined since must not wait for that to be noticed.
   if (dialogue?.closedAt != null && callerSince <= servedUntil(dialogue, dialogue.closedAt)) return 'end'
@@ -53,10 +53,10 @@ function servedUntil({ answered, callerSince }: Dialogue, closedAt: number): num
 }
 
 /** Participant attributes that tell a client the reason before it is removed. */
-export type Told = { 'parley.problem': ProblemCode | 'session_expired' } | { 'parley.ended': EndedReason }
+export type ClientNotice = { 'parley.problem': ProblemCode | 'session_expired' } | { 'parley.ended': EndedReason }
 
 /** Returns the attributes after the end of a dialogue. A dialogue that no engine claimed never started. */
-export function toldOf(reason: EndedReason): Told {
+export function noticeOf(reason: EndedReason): ClientNotice {
   return reason === 'queue_expired' || reason === 'no_capacity'
     ? { 'parley.problem': 'no_capacity' }
     : { 'parley.ended': reason }

@@ -8,7 +8,7 @@ import { wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { errorFields } from '../../platform/log.ts'
-import { type Dialogue, type Look, stepOf, type Told, toldOf } from './decide.ts'
+import { type ClientNotice, type Dialogue, noticeOf, type RoomState, stepOf } from './decide.ts'
 import { type LiveKit, LiveKitFailed, type Participant, type RealtimeDeps } from './livekit.ts'
 import { reconcileMonitors } from './monitors.ts'
 import { agentOf, isAgent, isTalkRoom } from './names.ts'
@@ -117,7 +117,7 @@ async function lookInto(deps: RealtimeDeps, livekit: LiveKit, session: SeenSessi
   const noted = missing.get(room)
   const since = noted?.callId === call_id ? noted.since : null
   const seen = { caller, agentIsThere: people.some(one => isAgent(one.identity)), since }
-  const step = stepOf(lookOf(deps, session, seen), deps.config.engine_gone_ms)
+  const step = stepOf(roomStateOf(deps, session, seen), deps.config.engine_gone_ms)
   if (step === 'watch') missing.set(room, { callId: call_id, since: since ?? deps.clock.now() })
   else missing.delete(room)
   if (people.some(one => call_id !== null && one.identity === agentOf(call_id))) await noteReturn(deps, session, caller)
@@ -128,9 +128,9 @@ async function lookInto(deps: RealtimeDeps, livekit: LiveKit, session: SeenSessi
     case 'start':
       return start(deps, livekit, session, seen)
     case 'end':
-      return showOut(livekit, session, caller, toldOf(session.closed_reason ?? 'internal_error'))
+      return removeParticipant(livekit, session, caller, noticeOf(session.closed_reason ?? 'internal_error'))
     case 'refuse':
-      return showOut(livekit, session, caller, { 'parley.problem': 'session_expired' })
+      return removeParticipant(livekit, session, caller, { 'parley.problem': 'session_expired' })
     case 'give_up':
       return giveUp(deps, livekit, session, caller)
   }
@@ -153,7 +153,11 @@ interface Seen {
   since: number | null
 }
 
-function lookOf(deps: Pick<RealtimeDeps, 'clock'>, session: SeenSession, { caller, agentIsThere, since }: Seen): Look {
+function roomStateOf(
+  deps: Pick<RealtimeDeps, 'clock'>,
+  session: SeenSession,
+  { caller, agentIsThere, since }: Seen,
+): RoomState {
   const now = deps.clock.wall()
   return {
     now,
@@ -181,7 +185,7 @@ const isAnswered = ({ call_status, call_answered_at }: SeenSession) =>
 
 async function start(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession, seen: Seen): Promise<void> {
   const isStillDue = (current: SeenSession) =>
-    stepOf(lookOf(deps, current, seen), deps.config.engine_gone_ms) === 'start'
+    stepOf(roomStateOf(deps, current, seen), deps.config.engine_gone_ms) === 'start'
   try {
     await startDialogue(deps, livekit, session, new Date(seen.caller!.joinedAt), isStillDue)
   } catch (error) {
@@ -189,7 +193,7 @@ async function start(deps: RealtimeDeps, livekit: LiveKit, session: SeenSession,
     // A faster process may have used the last money or slot, for this very dialogue.
     const [current] = await selectByRooms(deps.sql, [session.room])
     if (!current || !isStillDue(current)) return
-    await showOut(livekit, session, seen.caller, { 'parley.problem': error.code })
+    await removeParticipant(livekit, session, seen.caller, { 'parley.problem': error.code })
   }
 }
 
@@ -209,15 +213,15 @@ async function giveUp(
   if (room === undefined) return // another process was faster
   deps.log.warn({ call_id }, 'agent has vanished from its room')
   await deps.bus.command({ type: 'call.hangup', call_id, reason: 'connection_lost' })
-  await showOut(livekit, session, caller, toldOf('engine_lost'))
+  await removeParticipant(livekit, session, caller, noticeOf('engine_lost'))
 }
 
 /** Reports the reason to the caller, then closes the room: a rejoin starts a new dialogue. */
-async function showOut(
+async function removeParticipant(
   livekit: LiveKit,
   { room, identity }: SeenSession,
   caller: Participant | undefined,
-  told: Told,
+  told: ClientNotice,
 ): Promise<void> {
   // LiveKit removes by identity: a participant who has joined with the same token since the check is not meant, and is
   // reconciled again.

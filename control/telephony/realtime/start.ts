@@ -4,7 +4,7 @@ import type { ProjectSettings } from '../../agents/projects/schema.ts'
 import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { secretNames } from '../../agents/projects/tool-plan.ts'
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
@@ -56,7 +56,7 @@ export async function startDialogue(
     const known = await knownContact(tx, call, settings)
     const contact = session.contact_name === null ? known : { history: [], ...known, name: session.contact_name }
     const room = await roomPlan(deps, livekit, session, call.id, settings)
-    const paid = { paidSeconds: HOLD_SECONDS, barring: await barringOf(deps, tx, owner_id) }
+    const paid = { paidSeconds: HOLD_SECONDS, dialingLimits: await dialingLimitsOf(deps, tx, owner_id) }
     const { language } = project
     const knowledge = await hasReadySource(tx, owner_id, project_id)
     const plan = makePlan(deps.sealer, { call, language, settings, secrets, contact, room, knowledge, ...paid })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ExaminersBusy } from '../../../media/bus/trunk-check.ts'
+import { TrunkChecksBusy } from '../../../media/bus/trunk-check.ts'
 import { TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
@@ -19,7 +19,7 @@ export const TrunkCheck = z
           name: TrunkCheckStep.shape.name,
           host: z.string().describe('Host of the check, `host:port`'),
           ok: z.boolean(),
-          words: z.string().describe('Result in plain words'),
+          message: z.string().describe('Result in plain words'),
           ms: z.int().describe('Duration in milliseconds'),
         }),
       )
@@ -50,7 +50,7 @@ async function takeRateToken({ redis, config }: Ports, ownerId: string): Promise
 
 /** A check takes seconds and is not queued; the client can retry. */
 function busyProblem(error: unknown): never {
-  if (!(error instanceof ExaminersBusy)) throw error
+  if (!(error instanceof TrunkChecksBusy)) throw error
   throw error.owner
     ? new Problem('rate_limited', { detail: 'Other trunks of this account are being checked.', retryAfterSeconds: 5 })
     : new Problem('service_unavailable', { detail: 'Other trunks are being checked.', retryAfterSeconds: 5 })

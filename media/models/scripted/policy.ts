@@ -20,7 +20,7 @@ interface Asking {
   misses: number
 }
 
-export type Step =
+export type PolicyStep =
   /** Nothing is in progress. `open`: something was done, and the agent asked "anything else?". */
   | { at: 'idle'; open: boolean }
   | Asking
@@ -34,7 +34,7 @@ export type Step =
   | { at: 'over'; doNotCall: boolean }
 
 export interface PolicyState {
-  step: Step
+  step: PolicyStep
   misses: number
   /** Everything that the caller has given so far, by slot name. */
   known: SlotValues
@@ -204,7 +204,7 @@ function advance(
   const missing = intent.slots.find(slot => slot.required && !(slot.name in values))
   const known = { ...state.known, ...values }
   if (missing) return { ...state, known, step: { at: 'asking', intent, values, slot: missing, misses } }
-  const step: Step = context.confirms(intent)
+  const step: PolicyStep = context.confirms(intent)
     ? { at: 'confirming', intent, values, changing: false }
     : { at: 'calling', intent, values }
   return { ...state, known, step }
@@ -212,7 +212,7 @@ function advance(
 
 function onAnswer(
   state: PolicyState,
-  step: Extract<Step, { at: 'asking' }>,
+  step: Extract<PolicyStep, { at: 'asking' }>,
   text: string,
   context: PolicyContext,
 ): PolicyState {
@@ -235,7 +235,7 @@ function onAnswer(
 
 function onConfirm(
   state: PolicyState,
-  step: Extract<Step, { at: 'confirming' }>,
+  step: Extract<PolicyStep, { at: 'confirming' }>,
   text: string,
   context: PolicyContext,
 ): PolicyState {

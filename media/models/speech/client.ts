@@ -9,14 +9,14 @@ import type { Clock } from '../../shared/clock.ts'
 import { createEnergyVad } from '../energy-vad.ts'
 import { SpeechConnection, type SpeechConnectionOptions } from './connection.ts'
 import { createGate, type Gate } from './gate.ts'
-import { type Answer, MAX_TEXT } from './protocol.ts'
+import { MAX_TEXT, type SpeechAnswer } from './protocol.ts'
 
 export interface SpeechClient {
   vad: Vad
   stt: Stt
   tts: Tts
   /** True when connected to a process with STT models. */
-  hears(): boolean
+  sttReady(): boolean
   /** Resolves at the first `hello` message. */
   ready: Promise<void>
   close(): void
@@ -40,7 +40,7 @@ export function createSpeechClient(options: SpeechConnectionOptions): SpeechClie
     vad: { open: line => new RemoteVadStream(connection, line) },
     stt: { open: line => new RemoteSttStream(connection, clock, line) },
     tts: { speak: (spoken, signal) => new Synthesis(connection, clock, signal).chunks(spoken) },
-    hears: () => connection.hears,
+    sttReady: () => connection.sttReady,
     ready: connection.ready,
     close: () => connection.close(),
   }
@@ -71,7 +71,7 @@ class RemoteVadStream implements VadStream {
   }
 
   push(frame: AudioFrame): void {
-    if (this.#connection.hears && !this.#connection.stalled) this.#gate.push(frame)
+    if (this.#connection.sttReady && !this.#connection.stalled) this.#gate.push(frame)
     else this.#energy.push(frame)
   }
 
@@ -181,7 +181,7 @@ class Synthesis {
     }
   }
 
-  #receive(answer: Answer, pcm: Int16Array): void {
+  #receive(answer: SpeechAnswer, pcm: Int16Array): void {
     if (answer.type === 'sound') this.#received.push({ pcm, sampleRate: answer.sample_rate })
     else if (answer.type === 'done') this.#done = true
     else if (answer.type === 'failed') this.#failure = answer.reason

@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import type { Clock } from '../../shared/clock.ts'
 import type { Log } from '../../shared/log.ts'
 import type { Gate } from './gate.ts'
-import { Answer, type Ask, createDecoder, encodeFrame } from './protocol.ts'
+import { createDecoder, encodeFrame, SpeechAnswer, type SpeechRequest } from './protocol.ts'
 
 const RECONNECT_MS = 500
 /**
@@ -17,7 +17,7 @@ const MOST_UNREAD_BYTES = 4 * 1024 * 1024
  */
 const SOUND_EVERY_MS = 20
 
-type Handler = (answer: Answer, pcm: Int16Array) => void
+type Handler = (answer: SpeechAnswer, pcm: Int16Array) => void
 
 interface Detector {
   sampleRate: number
@@ -39,7 +39,7 @@ export class SpeechConnection {
   /** VAD sessions to open again after a reconnect. */
   readonly #detectors = new Map<number, Detector>()
   #socket: Socket | null = null
-  #abilities: { hears: string[]; speaks: string[] } | null = null
+  #abilities: { stt_languages: string[]; tts_languages: string[] } | null = null
   #lastId = 0
   #closed = false
   #cancelReconnect = () => {}
@@ -55,8 +55,8 @@ export class SpeechConnection {
   }
 
   /** True when connected to a process with STT models. */
-  get hears(): boolean {
-    return (this.#abilities?.hears.length ?? 0) > 0
+  get sttReady(): boolean {
+    return (this.#abilities?.stt_languages.length ?? 0) > 0
   }
 
   /** True while more than `MOST_UNREAD_BYTES` are unsent. */
@@ -86,7 +86,7 @@ export class SpeechConnection {
   }
 
   /** Sends a request; false when there is no connection. `mayWait`: it can wait for the next write. */
-  send(ask: Ask, pcm?: Int16Array, mayWait = false): boolean {
+  send(ask: SpeechRequest, pcm?: Int16Array, mayWait = false): boolean {
     if (!this.#socket || !this.#abilities) return false
     if (mayWait) this.#cork(this.#socket)
     this.#socket.write(encodeFrame(ask, pcm))
@@ -104,7 +104,7 @@ export class SpeechConnection {
     const { host, port, log } = this.#options
     const attempt = connect(port, host)
     attempt.setNoDelay(true)
-    const decode = createDecoder(Answer)
+    const decode = createDecoder(SpeechAnswer)
     attempt.on('connect', () => (this.#socket = attempt))
     attempt.on('data', data => {
       try {
@@ -131,12 +131,12 @@ export class SpeechConnection {
     }
   }
 
-  #receive(answer: Answer, pcm: Int16Array): void {
+  #receive(answer: SpeechAnswer, pcm: Int16Array): void {
     if (answer.type !== 'hello') {
       this.#handlers.get(answer.id)?.(answer, pcm)
       return
     }
-    this.#abilities = { hears: answer.hears, speaks: answer.speaks }
+    this.#abilities = { stt_languages: answer.stt_languages, tts_languages: answer.tts_languages }
     for (const [id, { sampleRate, gate }] of this.#detectors) {
       gate.reset()
       this.send({ type: 'vad.open', id, sample_rate: sampleRate })

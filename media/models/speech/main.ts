@@ -25,7 +25,7 @@ if (missing.length > 0) log.warn({ missing }, 'offline speech models are not ins
 const models = missing.length > 0 ? null : await loadModels(values.models!, Number(values.threads))
 const whisper = values.whisper ? createWhisper(values.whisper) : null
 const server = await startSpeechServer({ host: values.host, port: Number(values.port), models, whisper, log })
-process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, hears: models !== null })}\n`)
+process.stdout.write(`${JSON.stringify({ ready: true, port: server.port, sttReady: models !== null })}\n`)
 // Exit when the supervisor was killed, since nobody else would stop this process.
 const parent = process.ppid
 setInterval(() => {

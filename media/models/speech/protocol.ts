@@ -6,7 +6,7 @@ import { z } from 'zod'
 
 export const MAX_TEXT = 4000
 
-export const Ask = z.discriminatedUnion('type', [
+export const SpeechRequest = z.discriminatedUnion('type', [
   /** Opens a VAD session for one call; `vad.sound` messages with this id feed it. */
   z.object({ type: z.literal('vad.open'), id: z.int(), sample_rate: z.int() }),
   /** `at_ms` null: no answer is sent. `fresh`: discard the session's state, since too much audio was skipped before. */
@@ -22,10 +22,10 @@ export const Ask = z.discriminatedUnion('type', [
   }),
   z.object({ type: z.literal('cancel'), id: z.int() }),
 ])
-export type Ask = z.infer<typeof Ask>
+export type SpeechRequest = z.infer<typeof SpeechRequest>
 
-export const Answer = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('hello'), hears: z.array(z.string()), speaks: z.array(z.string()) }),
+export const SpeechAnswer = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('hello'), stt_languages: z.array(z.string()), tts_languages: z.array(z.string()) }),
   z.object({
     type: z.literal('voice'),
     id: z.int(),
@@ -38,11 +38,11 @@ export const Answer = z.discriminatedUnion('type', [
   z.object({ type: z.literal('done'), id: z.int() }),
   z.object({ type: z.literal('failed'), id: z.int(), reason: z.enum(['busy', 'language', 'internal']) }),
 ])
-export type Answer = z.infer<typeof Answer>
+export type SpeechAnswer = z.infer<typeof SpeechAnswer>
 
 const MAX_FRAME = 8 * 1024 * 1024
 
-export function encodeFrame(head: Ask | Answer, pcm: Int16Array = new Int16Array(0)): Buffer {
+export function encodeFrame(head: SpeechRequest | SpeechAnswer, pcm: Int16Array = new Int16Array(0)): Buffer {
   const json = Buffer.from(JSON.stringify(head))
   const frame = Buffer.allocUnsafe(6 + json.length + pcm.length * 2)
   frame.writeUInt32BE(frame.length - 4, 0)

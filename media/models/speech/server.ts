@@ -5,7 +5,7 @@ import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
 import { espeak, espeakInstalled } from './espeak.ts'
-import { type Answer, Ask, createDecoder, encodeFrame } from './protocol.ts'
+import { createDecoder, encodeFrame, type SpeechAnswer, SpeechRequest } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
 import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
 import { speakable } from './speakable.ts'
@@ -84,7 +84,7 @@ function serve(socket: Socket, work: Work): void {
     socket.uncork()
   }
   // Write the results of one model run for many lines together.
-  const send = (answer: Answer, pcm?: Int16Array) => {
+  const send = (answer: SpeechAnswer, pcm?: Int16Array) => {
     if (socket.destroyed) return
     if (!corked) {
       corked = true
@@ -96,8 +96,8 @@ function serve(socket: Socket, work: Work): void {
   socket.setNoDelay(true)
   send({
     type: 'hello',
-    hears: [...(models ? ['en'] : []), ...(models && whisper?.available() ? WHISPER_LANGUAGES : [])],
-    speaks: [...(models ? ['en'] : []), ...(work.espeak ? ['*'] : [])],
+    stt_languages: [...(models ? ['en'] : []), ...(models && whisper?.available() ? WHISPER_LANGUAGES : [])],
+    tts_languages: [...(models ? ['en'] : []), ...(work.espeak ? ['*'] : [])],
   })
 
   const queue = (lane: PQueue, id: number, run: () => Promise<void>) => {
@@ -121,7 +121,7 @@ function serve(socket: Socket, work: Work): void {
       })
   }
 
-  const queueReading = ({ id, language, sample_rate }: Extract<Ask, { type: 'stt' }>, pcm: Int16Array) => {
+  const queueReading = ({ id, language, sample_rate }: Extract<SpeechRequest, { type: 'stt' }>, pcm: Int16Array) => {
     const primary = language.toLowerCase().split('-')[0]!
     const read =
       models && primary === 'en'
@@ -136,7 +136,7 @@ function serve(socket: Socket, work: Work): void {
     queue(work.stt, id, async () => send({ type: 'text', id, text: await read(toModelRate(pcm, sample_rate)) }))
   }
 
-  const handle = (ask: Ask, pcm: Int16Array): void => {
+  const handle = (ask: SpeechRequest, pcm: Int16Array): void => {
     switch (ask.type) {
       case 'vad.open':
         if (models)
@@ -168,7 +168,7 @@ function serve(socket: Socket, work: Work): void {
     }
   }
 
-  const decode = createDecoder(Ask)
+  const decode = createDecoder(SpeechRequest)
   socket.on('data', data => {
     try {
       for (const { head, pcm } of decode(data)) handle(head, pcm)
@@ -185,9 +185,9 @@ function serve(socket: Socket, work: Work): void {
 }
 
 async function speak(
-  ask: Extract<Ask, { type: 'tts' }>,
+  ask: Extract<SpeechRequest, { type: 'tts' }>,
   { models, espeak: hasEspeak }: Work,
-  send: (answer: Answer, pcm?: Int16Array) => void,
+  send: (answer: SpeechAnswer, pcm?: Int16Array) => void,
   canceled: () => boolean,
 ): Promise<void> {
   const english = ask.language.toLowerCase().startsWith('en')

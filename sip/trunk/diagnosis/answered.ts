@@ -17,7 +17,7 @@ import {
   type Read,
   sdpOf,
 } from './facts.ts'
-import { told } from './transport.ts'
+import { makeDiagnosis } from './transport.ts'
 
 /** Three seconds of packets: any far end with a microphone has sent something by then. */
 const ENOUGH_PACKETS = 150
@@ -63,12 +63,12 @@ function notAcknowledged(answered: Answered): Diagnosis | null {
   if (acknowledged || bye === undefined) return null
   const contact = hostOfUri(header(answer, 'Contact'))
   if (ourPrivate(answered, contact)) {
-    const words = `The carrier’s ACK never arrived: our Contact is the private address ${contact}, which ${peerHost(answered)} cannot reach.`
-    return told('nat_address', words, BEHIND_NAT, answer, bye)
+    const message = `The carrier’s ACK never arrived: our Contact is the private address ${contact}, which ${peerHost(answered)} cannot reach.`
+    return makeDiagnosis('nat_address', message, BEHIND_NAT, answer, bye)
   }
-  const words = `The carrier never acknowledged our answer (no ACK), so the call was ended.`
+  const message = `The carrier never acknowledged our answer (no ACK), so the call was ended.`
   const advice = `Its ACK goes to ${header(answer, 'Contact').replace(/^.*<|>.*$/g, '')}: check that the carrier can reach that address and port.`
-  return told('no_ack', words, advice, answer, bye)
+  return makeDiagnosis('no_ack', message, advice, answer, bye)
 }
 
 /** The peer's description is missing or unusable, so we ended the call at once. */
@@ -77,12 +77,17 @@ function unreadable(answered: Answered): Diagnosis | null {
   const [offer, answer] = [audioOf(sdpOf(ofUs(answered))), sdpOf(ofPeer(answered))]
   const evidence = [answered.invite, answered.answer]
   if (reason === 'bad_sdp') {
-    const words = 'The carrier’s session description (SDP) is missing or malformed.'
-    return told('bad_sdp', words, 'Show this message to the carrier: its body does not follow RFC 8866.', ...evidence)
+    const message = 'The carrier’s session description (SDP) is missing or malformed.'
+    return makeDiagnosis(
+      'bad_sdp',
+      message,
+      'Show this message to the carrier: its body does not follow RFC 8866.',
+      ...evidence,
+    )
   }
   if (reason !== 'no_common_codec') return null
-  const words = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no audio'}, which we did not offer. We offered: ${codecsIn(offer)}.`
-  return told('codec_refused', words, 'Allow one of its codecs in the trunk’s settings.', ...evidence)
+  const message = `The carrier answered with ${codecsIn(audioOf(answer)) || 'no audio'}, which we did not offer. We offered: ${codecsIn(offer)}.`
+  return makeDiagnosis('codec_refused', message, 'Allow one of its codecs in the trunk’s settings.', ...evidence)
 }
 
 function silent(answered: Answered): Diagnosis | null {
@@ -98,26 +103,26 @@ function silent(answered: Answered): Diagnosis | null {
   if (direction === 'inactive' || direction === 'recvonly') return null
   const [ours, theirs] = [addressOf(ofUs(answered)), addressOf(described)]
   if (ourPrivate(answered, ours)) {
-    const words = `We sent audio and received none: we asked ${peerHost(answered)} to send it to the private address ${ours}.`
-    return told('nat_address', words, BEHIND_NAT, ofUs(answered), described)
+    const message = `We sent audio and received none: we asked ${peerHost(answered)} to send it to the private address ${ours}.`
+    return makeDiagnosis('nat_address', message, BEHIND_NAT, ofUs(answered), described)
   }
   if (isPrivate(theirs) && !isPrivate(peerHost(answered))) {
-    const words = `We sent audio and received none: the carrier asks for it at the private address ${theirs}, but its signalling comes from ${peerHost(answered)}.`
+    const message = `We sent audio and received none: the carrier asks for it at the private address ${theirs}, but its signalling comes from ${peerHost(answered)}.`
     const advice =
       'The PBX or the router in front of it must use its public address (“external IP”), or send audio first so that we learn its address.'
-    return told('nat_address', words, advice, described)
+    return makeDiagnosis('nat_address', message, advice, described)
   }
   if (media.packets_rejected > 0) {
-    const words = `${media.packets_rejected} audio packets arrived, none from the address that the carrier announced (${theirs}).`
-    return told(
+    const message = `${media.packets_rejected} audio packets arrived, none from the address that the carrier announced (${theirs}).`
+    return makeDiagnosis(
       'one_way_audio',
-      words,
+      message,
       'Audio from another address is rejected. Ask the carrier to put the right address in its SDP.',
       described,
     )
   }
   const port = audioOf(sdpOf(ofUs(answered)))?.port ?? '?'
-  const words = `We sent ${media.packets_sent} audio packets and received none.`
+  const message = `We sent ${media.packets_sent} audio packets and received none.`
   const advice = `We expect audio at ${ours}:${port} (UDP). Check that the firewall admits the RTP port range.`
-  return told('one_way_audio', words, advice, ofUs(answered), described)
+  return makeDiagnosis('one_way_audio', message, advice, ofUs(answered), described)
 }

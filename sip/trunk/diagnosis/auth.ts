@@ -4,7 +4,7 @@ import { listOf } from '../../text/message.ts'
 import { parseChallenges } from '../requests/digest.ts'
 import { secondsIn } from '../requests/outcome.ts'
 import { type Exchange, type Facts, finalOf, header, type Read, skewSeconds, statusOf } from './facts.ts'
-import { type Found, told } from './transport.ts'
+import { type Found, makeDiagnosis } from './transport.ts'
 
 /** Seconds of clock difference that are harmless: nonces live for minutes. */
 export const SKEW_S = 300
@@ -19,7 +19,7 @@ const triesOf = ({ exchanges }: Facts, { callId, method }: Exchange): Exchange[]
   exchanges.filter(exchange => exchange.callId === callId && exchange.method === method)
 
 /** Diagnoses a request that was refused although it carried credentials. */
-export function provenBadly(found: Found): Diagnosis | null {
+export function rejectedCredentials(found: Found): Diagnosis | null {
   const { exchange, final, facts, given } = found
   const tries = triesOf(facts, exchange)
   if (exchange.method === 'REGISTER' && final !== null) {
@@ -31,10 +31,10 @@ export function provenBadly(found: Found): Diagnosis | null {
   if (isChallenge(final)) return challengedAgain(tries, final, user)
   if (exchange.method !== 'REGISTER') return null
   if (statusOf(final) === 403) {
-    const words = `The carrier asked for a password and then refused ours for the user “${user}”.`
+    const message = `The carrier asked for a password and then refused ours for the user “${user}”.`
     const advice =
       'Check user name and password. If both are right, check that the account is active and may register from this address.'
-    return told('wrong_password', words, advice, exchange.request, final)
+    return makeDiagnosis('wrong_password', message, advice, exchange.request, final)
   }
   return null
 }
@@ -47,26 +47,26 @@ function challengedAgain(tries: readonly Exchange[], final: Read, user: string):
   const skew = skewSeconds(final)
   if (stale && skew !== null && Math.abs(skew) > SKEW_S) return skewed(final, skew, ...evidence)
   if (stale) {
-    const words = `The carrier rejected its own nonce as stale, ${asked.length} times in a row.`
+    const message = `The carrier rejected its own nonce as stale, ${asked.length} times in a row.`
     const advice =
       'This is a fault of the carrier: often several servers behind one name do not share their nonces. Set one of them as the host, or ask the carrier.'
-    return told('register_loop', words, advice, ...evidence)
+    return makeDiagnosis('register_loop', message, advice, ...evidence)
   }
   const realms = [...new Set(challengesIn(final).map(({ realm }) => realm))].join(', ')
-  const words = `The carrier does not accept the password of the user “${user}” (realm “${realms}”).`
-  return told(
+  const message = `The carrier does not accept the password of the user “${user}” (realm “${realms}”).`
+  return makeDiagnosis(
     'wrong_password',
-    words,
+    message,
     'Enter the SIP user name and password again, exactly as the carrier shows them.',
     ...evidence,
   )
 }
 
 export function skewed(read: Read, skew: number, ...evidence: (Read | null)[]): Diagnosis {
-  const words = `The carrier’s clock is ${inWords(Math.abs(skew))} ${skew > 0 ? 'ahead of' : 'behind'} ours.`
+  const message = `The carrier’s clock is ${inWords(Math.abs(skew))} ${skew > 0 ? 'ahead of' : 'behind'} ours.`
   const advice =
     'Set this machine’s clock with NTP. If it is right, inform the carrier: credentials and certificates expire by the clock.'
-  return told('clock_skew', words, advice, ...(evidence.length > 0 ? evidence : [read]))
+  return makeDiagnosis('clock_skew', message, advice, ...(evidence.length > 0 ? evidence : [read]))
 }
 
 function inWords(seconds: number): string {
@@ -81,32 +81,42 @@ function tooBrief(tries: readonly Exchange[], final: Read): Diagnosis | null {
   if (statusOf(final) !== 423) return null
   const wanted = refused.map(read => secondsIn(header(read, 'Min-Expires')))
   const last = wanted.at(-1)
-  const words =
+  const message =
     last === null || last === undefined
       ? 'The carrier refuses our registration interval as too short, without saying which one it accepts.'
       : `The carrier refuses every registration interval as too short: it asks for ${wanted.join(', then ')} seconds.`
-  return told('register_loop', words, 'Ask the carrier how long a registration may last.', ...refused)
+  return makeDiagnosis('register_loop', message, 'Ask the carrier how long a registration may last.', ...refused)
 }
 
 /** Diagnoses a refused request without credentials. */
-export function notAsked({ exchange, final, given }: Found): Diagnosis | null {
+export function missingCredentials({ exchange, final, given }: Found): Diagnosis | null {
   if (!exchange.request.seen.sent || final === null) return null
   if (exchange.method === 'REGISTER' && statusOf(final) === 404) {
-    const words = `The carrier does not know the user “${given.trunk?.username ?? ''}”.`
-    return told('user_unknown', words, 'Check the user name, the host and `from_domain`.', final)
+    const message = `The carrier does not know the user “${given.trunk?.username ?? ''}”.`
+    return makeDiagnosis('user_unknown', message, 'Check the user name, the host and `from_domain`.', final)
   }
   if (!isChallenge(final) || proofIn(exchange.request) !== '') return null
   const challenges = challengesIn(final)
   const realms = [...new Set(challenges.map(({ realm }) => realm))].join(', ')
   const { trunk } = given
   if (trunk === null || trunk.username === null || trunk.password === null) {
-    const words = `The carrier asks for a user name and a password (realm “${realms}”), and the trunk has none.`
-    return told('credentials_missing', words, 'Enter them, or ask the carrier to authenticate us by IP address.', final)
+    const message = `The carrier asks for a user name and a password (realm “${realms}”), and the trunk has none.`
+    return makeDiagnosis(
+      'credentials_missing',
+      message,
+      'Enter them, or ask the carrier to authenticate us by IP address.',
+      final,
+    )
   }
   if (challenges.length > 0 && trunk.realm !== null && !challenges.some(({ realm }) => realm === trunk.realm)) {
-    const words = `The carrier asks for the password of the realm “${realms}”, but the trunk is set to “${trunk.realm}”.`
-    return told('wrong_realm', words, `Set the realm of the trunk to “${realms}”, or leave it empty.`, final)
+    const message = `The carrier asks for the password of the realm “${realms}”, but the trunk is set to “${trunk.realm}”.`
+    return makeDiagnosis('wrong_realm', message, `Set the realm of the trunk to “${realms}”, or leave it empty.`, final)
   }
-  const words = 'The carrier asks for an authentication method that we do not support.'
-  return told('auth_unsupported', words, 'We support Digest with MD5, SHA-256 or SHA-512-256 and qop=auth.', final)
+  const message = 'The carrier asks for an authentication method that we do not support.'
+  return makeDiagnosis(
+    'auth_unsupported',
+    message,
+    'We support Digest with MD5, SHA-256 or SHA-512-256 and qop=auth.',
+    final,
+  )
 }

@@ -1,16 +1,16 @@
 /** Explains in plain words why a call or a check failed. Pure function of the captured messages. */
 import type { Diagnosis } from '../../../media/contract/sip-trace.ts'
 import { answeredCall } from './answered.ts'
-import { notAsked, provenBadly } from './auth.ts'
+import { missingCredentials, rejectedCredentials } from './auth.ts'
 import { type Case, type Exchange, finalOf, readFacts, statusOf } from './facts.ts'
 import { refusal } from './refusal.ts'
-import { unreached } from './transport.ts'
+import { unreachableHost } from './transport.ts'
 
 export type { Case } from './facts.ts'
 
 const isFine = (exchange: Exchange): boolean => {
   const final = finalOf(exchange)
-  if (final === null || final.seen.made_up) return false
+  if (final === null || final.seen.generated) return false
   // Any answer to OPTIONS proves that the host is there.
   return exchange.method === 'OPTIONS' || (statusOf(final) >= 200 && statusOf(final) < 300)
 }
@@ -42,5 +42,5 @@ export function diagnose(given: Case): Diagnosis | null {
   if (exchange === null) return answeredCall(facts, given)
   const final = finalOf(exchange)
   const found = { exchange, final, facts, given }
-  return unreached(found) ?? provenBadly(found) ?? notAsked(found) ?? refusal(found)
+  return unreachableHost(found) ?? rejectedCredentials(found) ?? missingCredentials(found) ?? refusal(found)
 }

@@ -3,9 +3,9 @@
  * registration.
  */
 import { randomUUID } from 'node:crypto'
-import { ExaminersBusy } from '../../../media/bus/trunk-check.ts'
+import { TrunkChecksBusy } from '../../../media/bus/trunk-check.ts'
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
-import type { Diagnosis, SipSeen, TrunkCheckReport, TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
+import type { Diagnosis, TracedMessage, TrunkCheckReport, TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { within } from '../../../media/shared/within.ts'
 import type { Resolver } from '../../server/resolve.ts'
@@ -27,14 +27,14 @@ import { diagnose } from './call.ts'
 import { isPublic, type Read, readFacts, skewSeconds, statusOf } from './facts.ts'
 import { type MayReach, probeName, probePort } from './probe.ts'
 import { probeRecords } from './records.ts'
-import { told, transportDiagnosis } from './transport.ts'
+import { makeDiagnosis, transportDiagnosis } from './transport.ts'
 
 export type ExaminerOptions = {
   readonly agent: Agent
   readonly traces: Traces
   readonly clock: Clock
   readonly resolver: Resolver
-  readonly places: NextHopResolver
+  readonly nextHops: NextHopResolver
   /** True when a trunk may be at an address; any address when left out. */
   readonly mayReach?: MayReach
   /** Call-IDs of the trunk's own registration, when this engine holds it. */
@@ -70,15 +70,15 @@ export class Examiner {
   }
 
   /**
-   * Returns the running report when the same check is already under way. Rejects with ExaminersBusy when too many are.
+   * Returns the running report when the same check is already under way. Rejects with TrunkChecksBusy when too many are.
    */
   examine(trunk: TrunkPlan): Promise<TrunkCheckReport> {
     const key = JSON.stringify(trunk)
     const known = this.running.get(key)
     if (known !== undefined) return known.report
     const own = [...this.running.values()].filter(({ ownerId }) => ownerId === trunk.owner_id).length
-    if (own >= MOST_OF_AN_OWNER) return Promise.reject(new ExaminersBusy(true))
-    if (this.running.size >= MOST_AT_ONCE) return Promise.reject(new ExaminersBusy(false))
+    if (own >= MOST_OF_AN_OWNER) return Promise.reject(new TrunkChecksBusy(true))
+    if (this.running.size >= MOST_AT_ONCE) return Promise.reject(new TrunkChecksBusy(false))
     const report = this.run(trunk).finally(() => this.running.delete(key))
     this.running.set(key, { ownerId: trunk.owner_id, report })
     return report
@@ -112,7 +112,7 @@ export class Examiner {
     const { hops, blocked, ...found } = await probeRecords(parts, proxyUri(trunk) ?? trunkUri(host, null), hop.host)
     const step: TrunkCheckStep = { name: 'dns', host: formatHostPort(hop), ...found }
     if (!found.ok) {
-      const cause = blocked ? notAllowed(found.words) : noDns(found.words)
+      const cause = blocked ? notAllowed(found.message) : noDns(found.message)
       return [{ host, steps: [step], callId: '', answered: null, cause }]
     }
     const results = await Promise.all(
@@ -137,31 +137,31 @@ export class Examiner {
     const name = await probeName(one => resolver.addresses(one), clock, hop.host, mayReach)
     if (name !== null) note('dns', name)
     if (name?.ok === false) {
-      const { words } = name
-      return { ...nobody, cause: name.blocked ? notAllowed(words) : noDns(words) }
+      const { message } = name
+      return { ...nobody, cause: name.blocked ? notAllowed(message) : noDns(message) }
     }
     const port = await probePort(clock, hop, mayReach, named)
     if (port !== null) {
-      const { ok, words, ms } = port.connect
-      const cause = ok ? null : transportDiagnosis(words, at)
-      note('connect', { ok, words: cause?.words ?? (ok ? words : `Couldn’t connect: ${words}.`), ms })
+      const { ok, message, ms } = port.connect
+      const cause = ok ? null : transportDiagnosis(message, at)
+      note('connect', { ok, message: cause?.message ?? (ok ? message : `Couldn’t connect: ${message}.`), ms })
       if (!ok) return { ...nobody, cause: cause ?? unreachable(at) }
     }
     const { callId, answered, ms } = await this.ping(trunk, place)
     const certificate = port?.certificate ?? null
     if (certificate !== null) note('certificate', answered === null ? certificate : { ...certificate, ok: true })
-    const words =
+    const message =
       answered === null ? this.silence(trunk, callId) : `The host answered ${answered.status} ${answered.reason}.`
-    note('options', { ok: answered !== null, words, ms })
+    note('options', { ok: answered !== null, message, ms })
     const readable = readableKeys(trunk, hop)
-    if (readable !== null) note('encryption', { ok: true, words: readable, ms: 0 })
+    if (readable !== null) note('encryption', { ok: true, message: readable, ms: 0 })
     const bad = certificate !== null && !certificate.ok && answered === null
-    return { host, steps, callId, answered, cause: bad ? transportDiagnosis(certificate.words, at) : null }
+    return { host, steps, callId, answered, cause: bad ? transportDiagnosis(certificate.message, at) : null }
   }
 
   private silence(trunk: TrunkPlan, callId: string): string {
     const { messages } = this.options.traces.peek(callId)
-    return diagnose({ messages, trunk, media: null, reason: null })?.words ?? 'OPTIONS could not be sent.'
+    return diagnose({ messages, trunk, media: null, reason: null })?.message ?? 'OPTIONS could not be sent.'
   }
 
   private ping(trunk: TrunkPlan, place: NextHop) {
@@ -210,7 +210,7 @@ export class Examiner {
     return { callId, answered, ms: Math.round(clock.now() - startedMs) }
   }
 
-  private cause(trunk: TrunkPlan, hosts: readonly HostResult[], messages: readonly SipSeen[]): Diagnosis | null {
+  private cause(trunk: TrunkPlan, hosts: readonly HostResult[], messages: readonly TracedMessage[]): Diagnosis | null {
     const below = hosts.find(({ cause }) => cause !== null)?.cause
     if (below) return { ...below, evidence: [] }
     return diagnose({ messages, trunk, media: null, reason: null })
@@ -225,23 +225,23 @@ type Asked = {
 }
 
 const isSuccess = (res: IncomingResponse | null): boolean => res !== null && res.status >= 200 && res.status < 300
-const isTooBrief = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 423/.test(own.at(-1)?.text ?? '')
+const isTooBrief = (own: readonly TracedMessage[]): boolean => /^SIP\/2\.0 423/.test(own.at(-1)?.text ?? '')
 /** True while a request awaits its answer; a challenge is not a result. */
-const isUnderWay = (own: readonly SipSeen[]): boolean =>
+const isUnderWay = (own: readonly TracedMessage[]): boolean =>
   own.at(-1)?.sent === true || /^SIP\/2\.0 40[17]/.test(own.at(-1)?.text ?? '')
-const wasRegistered = (own: readonly SipSeen[]): boolean => /^SIP\/2\.0 2\d\d/.test(own.at(-1)?.text ?? '')
+const wasRegistered = (own: readonly TracedMessage[]): boolean => /^SIP\/2\.0 2\d\d/.test(own.at(-1)?.text ?? '')
 
-const noDns = (words: string): Omit<Diagnosis, 'evidence'> => ({ code: 'dns_failed', words, advice: CHECK_DNS })
+const noDns = (message: string): Omit<Diagnosis, 'evidence'> => ({ code: 'dns_failed', message, advice: CHECK_DNS })
 const CHECK_DNS = 'Check the host’s spelling and this machine’s DNS.'
-const notAllowed = (words: string): Omit<Diagnosis, 'evidence'> => ({
+const notAllowed = (message: string): Omit<Diagnosis, 'evidence'> => ({
   code: 'address_not_allowed',
-  words,
+  message,
   advice: 'Set a public host, or ask the operator to add the network to TRUNK_PRIVATE_HOSTS.',
 })
 
 const unreachable = (at: string): Omit<Diagnosis, 'evidence'> => ({
   code: 'transport_unreachable',
-  words: `Couldn’t reach ${at}.`,
+  message: `Couldn’t reach ${at}.`,
   advice: 'Check the trunk’s host, port and transport, and the firewall.',
 })
 
@@ -263,19 +263,19 @@ function nextHopOf(trunk: TrunkPlan, host: TrunkHost): TrunkHost {
   return { host: uri.host, port: uri.port, transport }
 }
 
-function registerStep({ res, ms, at }: Asked, own: readonly SipSeen[], cause: Diagnosis | null): TrunkCheckStep {
+function registerStep({ res, ms, at }: Asked, own: readonly TracedMessage[], cause: Diagnosis | null): TrunkCheckStep {
   const step = { name: 'register', host: at, ms } as const
-  if (isTooBrief(own) && cause !== null) return { ...step, ok: false, words: cause.words }
+  if (isTooBrief(own) && cause !== null) return { ...step, ok: false, message: cause.message }
   if (res !== null && isSuccess(res)) {
-    const places = (res.get('Contact') ?? '').split(/>[^<]*</).filter(text => text.trim() !== '').length
-    const where = places === 0 ? 'No contact is registered' : `Registered contacts: ${places}`
-    return { ...step, ok: true, words: `User name and password are accepted. ${where}.` }
+    const nextHops = (res.get('Contact') ?? '').split(/>[^<]*</).filter(text => text.trim() !== '').length
+    const where = nextHops === 0 ? 'No contact is registered' : `Registered contacts: ${nextHops}`
+    return { ...step, ok: true, message: `User name and password are accepted. ${where}.` }
   }
   if (res !== null && wasRegistered(own)) {
-    const words = `The trunk is registered; the carrier answered our query with ${res.status} ${res.reason}.`
-    return { ...step, ok: true, words }
+    const message = `The trunk is registered; the carrier answered our query with ${res.status} ${res.reason}.`
+    return { ...step, ok: true, message }
   }
-  return { ...step, ok: false, words: cause?.words ?? 'REGISTER was not answered.' }
+  return { ...step, ok: false, message: cause?.message ?? 'REGISTER was not answered.' }
 }
 
 /** Some carriers never answer OPTIONS: an answer to REGISTER proves that the host is there. */
@@ -283,19 +283,15 @@ function forgiven(steps: readonly TrunkCheckStep[], proven: readonly HostResult[
   const silent = proven.flatMap(result => result.steps)
   return steps.map(step => {
     if (step.name !== 'options' || step.ok || !silent.includes(step)) return step
-    return { ...step, ok: true, words: 'The host does not answer OPTIONS, but it answers REGISTER.' }
+    return { ...step, ok: true, message: 'The host does not answer OPTIONS, but it answers REGISTER.' }
   })
 }
 
-type Captured = { readonly messages: readonly SipSeen[]; readonly left_out: number }
+type Captured = { readonly messages: readonly TracedMessage[]; readonly omitted: number }
 
-function conclude(
-  steps: TrunkCheckStep[],
-  { messages, left_out }: Captured,
-  cause: Diagnosis | null,
-): TrunkCheckReport {
+function conclude(steps: TrunkCheckStep[], { messages, omitted }: Captured, cause: Diagnosis | null): TrunkCheckReport {
   const { all } = readFacts(messages)
-  const answers = all.filter(read => !read.seen.sent && !read.seen.made_up && statusOf(read) >= 200)
+  const answers = all.filter(read => !read.seen.sent && !read.seen.generated && statusOf(read) >= 200)
   const last = answers.at(-1)
   const clock = answers.findLast(read => skewSeconds(read) !== null)
   const skew = clock === undefined ? null : skewSeconds(clock)
@@ -303,15 +299,15 @@ function conclude(
   const checks = [...steps]
   const host = last?.seen.source ?? ''
   if (skew !== null) {
-    const words = wrong?.words ?? 'The carrier’s clock and ours agree.'
-    checks.push({ name: 'clock', host, ok: wrong === null, words, ms: 0 })
+    const message = wrong?.message ?? 'The carrier’s clock and ours agree.'
+    checks.push({ name: 'clock', host, ok: wrong === null, message, ms: 0 })
   }
   const seenFrom = last === undefined ? null : natWords(last)
-  if (seenFrom !== null) checks.push({ name: 'address', host, ok: true, words: seenFrom, ms: 0 })
+  if (seenFrom !== null) checks.push({ name: 'address', host, ok: true, message: seenFrom, ms: 0 })
   const ok = checks.every(check => check.ok)
   const failed = steps.find(step => !step.ok)
-  const unnamed = failed === undefined ? null : told('carrier_refused', failed.words, null)
-  return { ok, checks, messages: [...messages], left_out, diagnosis: ok ? null : (cause ?? wrong ?? unnamed) }
+  const unnamed = failed === undefined ? null : makeDiagnosis('carrier_refused', failed.message, null)
+  return { ok, checks, messages: [...messages], omitted, diagnosis: ok ? null : (cause ?? wrong ?? unnamed) }
 }
 
 /** Reports the address that the carrier wrote into our Via (RFC 3581). Null when it sees our own address. */

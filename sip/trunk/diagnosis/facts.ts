@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { EndedReason, MediaStats } from '../../../media/contract/messages.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
-import type { SipSeen } from '../../../media/contract/sip-trace.ts'
+import type { TracedMessage } from '../../../media/contract/sip-trace.ts'
 import { isLoopback } from '../../server/transport.ts'
 import { parseHostPort } from '../../text/grammar.ts'
 import { headerOf, listOf, type SipMessage } from '../../text/message.ts'
@@ -11,14 +11,14 @@ import { type MediaSection, parseSdp, type Sdp } from '../../text/sdp.ts'
 import { parseNameAddr, parseUri } from '../../text/uri.ts'
 
 export type Case = {
-  readonly messages: readonly SipSeen[]
+  readonly messages: readonly TracedMessage[]
   readonly trunk: Pick<TrunkPlan, 'username' | 'password' | 'realm' | 'numbers' | 'number_format' | 'codecs'> | null
   readonly media: MediaStats | null
   /** Null when there was no call, as for a trunk check. */
   readonly reason: EndedReason | null
 }
 
-export type Read = { readonly index: number; readonly seen: SipSeen; readonly message: SipMessage }
+export type Read = { readonly index: number; readonly seen: TracedMessage; readonly message: SipMessage }
 /** A request with its answers, in order. */
 export type Exchange = {
   readonly request: Read
@@ -33,7 +33,7 @@ export const statusOf = ({ message }: Read): number => (message.kind === 'respon
 export const finalOf = ({ answers }: Exchange): Read | null => answers.find(answer => statusOf(answer) >= 200) ?? null
 export const methodOf = ({ message }: Read): string => (message.kind === 'request' ? message.method : '')
 
-export function readFacts(messages: readonly SipSeen[]): Facts {
+export function readFacts(messages: readonly TracedMessage[]): Facts {
   const all = messages.flatMap((seen, index): Read[] => {
     const parsed = parseMessage(Buffer.from(seen.text), { lax: true, bodyIsRest: true })
     return parsed.ok ? [{ index, seen, message: parsed.message }] : []
@@ -106,6 +106,6 @@ export const isPublic = (address: string): boolean => isIP(address) !== 0 && !is
 
 /** Seconds that the far end's clock is ahead of ours; null when the message has no Date (RFC 3261 §20.17). */
 export function skewSeconds(read: Read): number | null {
-  const told = Date.parse(header(read, 'Date'))
-  return read.seen.sent || Number.isNaN(told) ? null : Math.round((told - read.seen.at) / 1000)
+  const makeDiagnosis = Date.parse(header(read, 'Date'))
+  return read.seen.sent || Number.isNaN(makeDiagnosis) ? null : Math.round((makeDiagnosis - read.seen.at) / 1000)
 }

@@ -9,7 +9,7 @@ import type { Target } from '../routing/hosts.ts'
 
 export type Probed = {
   readonly ok: boolean
-  readonly words: string
+  readonly message: string
   readonly ms: number
   /** The host exists, but no trunk may be there. */
   readonly blocked?: true
@@ -25,7 +25,7 @@ const CONNECT_WAIT_MS = 3500
 /** Does not disclose the address: it may be a name inside our own network. */
 export const blocked = (host: string, ms: number): Probed => ({
   ok: false,
-  words: `${host} does not have a public address. This installation allows trunks only at public addresses.`,
+  message: `${host} does not have a public address. This installation allows trunks only at public addresses.`,
   ms,
   blocked: true,
 })
@@ -46,10 +46,10 @@ export async function probeName(
     resolve(host).catch(() => []),
   )
   const ms = Math.round(clock.now() - startedMs)
-  if (found === null) return { ok: false, words: `DNS did not answer for ${host} in time.`, ms }
-  if (found.length === 0) return { ok: false, words: `${host} does not exist in DNS.`, ms }
+  if (found === null) return { ok: false, message: `DNS did not answer for ${host} in time.`, ms }
+  if (found.length === 0) return { ok: false, message: `${host} does not exist in DNS.`, ms }
   if (!found.every(mayReach)) return blocked(host, ms)
-  return { ok: true, words: `${host} resolves to ${[...new Set(found)].join(', ')}.`, ms }
+  return { ok: true, message: `${host} resolves to ${[...new Set(found)].join(', ')}.`, ms }
 }
 
 /** Checks the address at connection time, because a name may have another address than a moment ago. */
@@ -78,16 +78,17 @@ export async function probePort(
   const at = { host, port, lookup: guarded(mayReach) }
   const outcome = await (transport === 'tcp' ? dialTcp(clock, at) : dialTls(clock, at, name))
   const ms = Math.round(clock.now() - startedMs)
-  if (outcome.error !== null) return { connect: { ok: false, words: outcome.error, ms }, certificate: null }
-  const words = transport === 'tcp' ? 'The port is open.' : `The port is open and speaks ${outcome.protocol ?? 'TLS'}.`
+  if (outcome.error !== null) return { connect: { ok: false, message: outcome.error, ms }, certificate: null }
+  const message =
+    transport === 'tcp' ? 'The port is open.' : `The port is open and speaks ${outcome.protocol ?? 'TLS'}.`
   const bad = outcome.certificate
   const certificate = {
     ok: bad === null,
-    words:
+    message:
       bad === null ? `The certificate is for ${name}, valid and trusted.` : `${bad[0]?.toUpperCase()}${bad.slice(1)}.`,
     ms: 0,
   }
-  return { connect: { ok: true, words, ms }, certificate: transport === 'tls' ? certificate : null }
+  return { connect: { ok: true, message, ms }, certificate: transport === 'tls' ? certificate : null }
 }
 
 /** `error`: why there is no connection; `certificate`: what is wrong with the certificate. */
@@ -129,8 +130,8 @@ async function dialTls(clock: Clock, at: At, name: string): Promise<Dialed> {
         })
         socket.once('secureConnect', () => resolve(judged(socket, name)))
         socket.on('error', error => {
-          const { error: words, ...rest } = failed(error)
-          resolve({ ...rest, error: open ? `the TLS handshake failed (${words})` : words })
+          const { error: message, ...rest } = failed(error)
+          resolve({ ...rest, error: open ? `the TLS handshake failed (${message})` : message })
         })
       }),
     )

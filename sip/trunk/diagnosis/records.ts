@@ -9,7 +9,7 @@ import { blocked, type MayReach, type Probed } from './probe.ts'
 export type Resolved = Probed & { readonly hops: readonly Hop[] }
 type Parts = {
   readonly resolver: Resolver
-  readonly places: NextHopResolver
+  readonly nextHops: NextHopResolver
   readonly clock: Clock
   readonly mayReach: MayReach
 }
@@ -21,20 +21,20 @@ type Noted = { readonly pointers: string[]; readonly services: string[]; readonl
 
 /** `uri` is the destination of requests; `host` its host. */
 export async function probeRecords(
-  { resolver, places, clock, mayReach }: Parts,
+  { resolver, nextHops, clock, mayReach }: Parts,
   uri: string,
   host: string,
 ): Promise<Resolved> {
   const startedMs = clock.now()
   const noted: Noted = { pointers: [], services: [], targets: [], silent: false }
-  const asked = places.hopsOf(uri, noting(resolver, noted)).catch(() => [])
+  const asked = nextHops.hopsOf(uri, noting(resolver, noted)).catch(() => [])
   const hops = await within(clock, RECORDS_WAIT_MS, null, asked)
   const ms = Math.round(clock.now() - startedMs)
-  const failed = (words: string): Resolved => ({ ok: false, words, ms, hops: [] })
+  const failed = (message: string): Resolved => ({ ok: false, message, ms, hops: [] })
   if (hops === null) return failed(`DNS did not answer for ${host} in time.`)
   if (hops.length === 0) return failed(nowhere(host, noted))
   if (!hops.every(({ remote }) => mayReach(remote.host))) return { ...blocked(host, ms), hops: [] }
-  return { ok: true, words: inWords(host, noted, hops), ms, hops }
+  return { ok: true, message: inWords(host, noted, hops), ms, hops }
 }
 
 const unique = (texts: readonly string[]): string => [...new Set(texts)].join(', ')
@@ -47,12 +47,12 @@ function nowhere(host: string, { services, targets, silent }: Noted): string {
 }
 
 function inWords(host: string, { pointers, services, targets, silent }: Noted, hops: readonly Hop[]): string {
-  const places = unique(hops.map(({ protocol, remote }) => `${protocol} ${formatHostPort(remote)}`))
+  const nextHops = unique(hops.map(({ protocol, remote }) => `${protocol} ${formatHostPort(remote)}`))
   const pointed = pointers.length === 0 ? '' : `NAPTR: ${unique(pointers)}. `
-  if (services.length > 0) return `${pointed}SRV: ${unique(services)}. Next hops: ${places}.`
+  if (services.length > 0) return `${pointed}SRV: ${unique(services)}. Next hops: ${nextHops}.`
   // Without SRV targets the host's own address is used.
   const none = silent && targets.length === 0 ? 'The SRV lookup failed' : 'No SRV record'
-  return `${pointed}${none}; address of ${host}: ${places}.`
+  return `${pointed}${none}; address of ${host}: ${nextHops}.`
 }
 
 const pointer = ({ service, replacement }: NaptrRecord): string => `${service} at ${replacement}`

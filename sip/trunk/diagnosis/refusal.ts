@@ -1,10 +1,10 @@
 /** Diagnoses final responses: why the carrier refused the call, or why we refused the caller's offer. Pure. */
 import type { Diagnosis, DiagnosisCode } from '../../../media/contract/sip-trace.ts'
-import { secondsIn, verdictOf } from '../requests/outcome.ts'
+import { outcomeOf, secondsIn } from '../requests/outcome.ts'
 import { userOf } from '../routing/address.ts'
 import { ownNumber } from '../routing/numbers.ts'
 import { audioOf, codecsIn, header, isSecure, q850Of, type Read, saidBy, sdpOf, statusOf } from './facts.ts'
-import { type Found, told } from './transport.ts'
+import { type Found, makeDiagnosis } from './transport.ts'
 
 const FULL = /\blimit|concurren|simultaneous|channels?\b|capacity|too many|exceed|congest|no circuit|call count|\bmax/i
 const ABOUT_CALLER =
@@ -21,7 +21,8 @@ type Said = Found & { readonly final: Read; readonly status: number; readonly sa
 export function refusal(found: Found): Diagnosis | null {
   const { exchange, final } = found
   if (!exchange.request.seen.sent) return final === null ? gaveUp(found) : ourRefusal({ ...found, final })
-  if (final === null) return told('no_answer', 'There was no answer in time.', null, ...exchange.answers.slice(-1))
+  if (final === null)
+    return makeDiagnosis('no_answer', 'There was no answer in time.', null, ...exchange.answers.slice(-1))
   const phrase = final.message.kind === 'response' ? final.message.reason : ''
   const status = statusOf(final)
   const said: Said = { ...found, final, status, said: saidBy(final), quoted: `${status} ${phrase}`.trim() }
@@ -30,7 +31,7 @@ export function refusal(found: Found): Diagnosis | null {
     (exchange.method === 'INVITE' ? (capacityRefusal(said) ?? callerRefusal(said) ?? numberRefusal(said)) : null) ??
     settingsRefusal(said) ??
     ordinary(said) ??
-    told(
+    makeDiagnosis(
       'carrier_refused',
       `The carrier refused the call: “${said.quoted}”.`,
       `Ask the carrier about Call-ID ${header(final, 'Call-ID')}.`,
@@ -45,36 +46,46 @@ function audioRefusal({ exchange, final, status, said }: Said): Diagnosis | null
   const wanted = audioOf(sdpOf(final))
   const evidence = [exchange.request, final]
   if (isSecure(offer)) {
-    const words = 'The carrier does not accept encrypted audio (SRTP), which we offered.'
-    return told('srtp_refused', words, 'Set the trunk’s `srtp` to `off` or `optional`.', ...evidence)
+    const message = 'The carrier does not accept encrypted audio (SRTP), which we offered.'
+    return makeDiagnosis('srtp_refused', message, 'Set the trunk’s `srtp` to `off` or `optional`.', ...evidence)
   }
   if (isSecure(wanted) || ABOUT_KEYS.test(said)) {
-    const words = 'The carrier accepts only encrypted audio (SRTP), and we offered unencrypted audio.'
-    return told(
+    const message = 'The carrier accepts only encrypted audio (SRTP), and we offered unencrypted audio.'
+    return makeDiagnosis(
       'srtp_required',
-      words,
+      message,
       'Set the trunk’s `srtp` to `required`, and its transport to `tls`.',
       ...evidence,
     )
   }
   const theirs = wanted === null ? '' : ` It accepts ${codecsIn(wanted)}.`
-  const words = `The carrier accepts none of the codecs we offer: ${codecsIn(offer)}.${theirs}`
-  return told('codec_refused', words, 'Allow more codecs in the trunk’s settings, or at the carrier.', ...evidence)
+  const message = `The carrier accepts none of the codecs we offer: ${codecsIn(offer)}.${theirs}`
+  return makeDiagnosis(
+    'codec_refused',
+    message,
+    'Allow more codecs in the trunk’s settings, or at the carrier.',
+    ...evidence,
+  )
 }
 
 function capacityRefusal({ final, status, said, quoted }: Said): Diagnosis | null {
   const full = (status >= 400 && FULL.test(said)) || Q850_FULL.has(q850Of(final) ?? 0)
   if (full && ![404, 484].includes(status)) {
-    const words = `All lines of the account are in use: “${quoted}”.`
-    return told('call_limit', words, 'Set the trunk’s `max_calls` to the carrier’s limit, or rent more lines.', final)
+    const message = `All lines of the account are in use: “${quoted}”.`
+    return makeDiagnosis(
+      'call_limit',
+      message,
+      'Set the trunk’s `max_calls` to the carrier’s limit, or rent more lines.',
+      final,
+    )
   }
   if (status !== 503) return null
   const seconds = secondsIn(header(final, 'Retry-After'))
   const wait = seconds === null ? '' : ` Retry after ${seconds} seconds.`
-  const words = `The carrier accepts no calls at the moment (503).${wait}`
+  const message = `The carrier accepts no calls at the moment (503).${wait}`
   const advice =
     'If it happens only with many calls at once, the account’s limit is reached: set `max_calls` or `max_cps`.'
-  return told('carrier_overloaded', words, advice, final)
+  return makeDiagnosis('carrier_overloaded', message, advice, final)
 }
 
 const shownAs = ({ exchange: { request } }: Said): string | null =>
@@ -88,15 +99,15 @@ function callerRefusal(found: Said): Diagnosis | null {
   const shown = shownAs(found)
   const own = given.trunk === null || shown === null || ownNumber(shown, given.trunk.numbers, null) !== null
   if (status !== 403 || ABOUT_CALLER.test(said) || !own) {
-    const words = `The carrier does not accept the caller ID “${shown ?? 'anonymous'}”: “${quoted}”.`
+    const message = `The carrier does not accept the caller ID “${shown ?? 'anonymous'}”: “${quoted}”.`
     const advice =
       'Call from a number of this account, in the carrier’s format (`number_format`). Some carriers require the account in From (`from_user`) and the number in P-Asserted-Identity (`pai`).'
-    return told('caller_id_refused', words, advice, exchange.request, final)
+    return makeDiagnosis('caller_id_refused', message, advice, exchange.request, final)
   }
-  const words = `The carrier does not allow this call: “${quoted}”.`
+  const message = `The carrier does not allow this call: “${quoted}”.`
   const advice =
     'Check three things with the carrier: whether the caller ID is verified for the account, the destination is allowed, and calls from our address are allowed.'
-  return told('forbidden', words, advice, exchange.request, final)
+  return makeDiagnosis('forbidden', message, advice, exchange.request, final)
 }
 
 const FORMATS = { plus: '+49301234', national: '0301234', digits: '49301234' } as const
@@ -110,14 +121,14 @@ function numberRefusal({ exchange, final, status, quoted, given }: Said): Diagno
   const try_ = others.map(([name, example]) => `\`${name}\` (${example})`).join(' or ')
   if (format || /^\+/.test(dialed)) {
     const what = format ? 'does not accept the number format' : 'does not know the number'
-    const words = `The carrier ${what} “${dialed}”: “${quoted}”.`
+    const message = `The carrier ${what} “${dialed}”: “${quoted}”.`
     const advice = `If the number is right, the carrier expects another format: set the trunk’s \`number_format\` to ${try_}.`
-    return told('number_format', words, advice, exchange.request, final)
+    return makeDiagnosis('number_format', message, advice, exchange.request, final)
   }
-  const words = `The carrier does not know the number “${dialed}”: “${quoted}”.`
-  return told(
+  const message = `The carrier does not know the number “${dialed}”: “${quoted}”.`
+  return makeDiagnosis(
     'number_unknown',
-    words,
+    message,
     `Check the number. The carrier may expect \`number_format\` ${try_}.`,
     exchange.request,
     final,
@@ -126,7 +137,7 @@ function numberRefusal({ exchange, final, status, quoted, given }: Said): Diagno
 
 function settingsRefusal({ exchange, final, status, quoted }: Said): Diagnosis | null {
   if (status === 402) {
-    return told(
+    return makeDiagnosis(
       'payment_required',
       `The carrier requires payment first: “${quoted}”.`,
       'Top up the account at the carrier.',
@@ -135,20 +146,20 @@ function settingsRefusal({ exchange, final, status, quoted }: Said): Diagnosis |
   }
   if (status === 422) {
     const least = secondsIn(header(final, 'Min-SE'))
-    const words = `The carrier requires session timers of at least ${least ?? '?'} seconds and refused ours of ${secondsIn(header(exchange.request, 'Session-Expires')) ?? '?'}.`
-    return told(
+    const message = `The carrier requires session timers of at least ${least ?? '?'} seconds and refused ours of ${secondsIn(header(exchange.request, 'Session-Expires')) ?? '?'}.`
+    return makeDiagnosis(
       'session_timer',
-      words,
+      message,
       'Ask the carrier to allow 1800 seconds, the default of RFC 4028.',
       exchange.request,
       final,
     )
   }
   if (status === 403 && exchange.method !== 'INVITE') {
-    const words = `The carrier refuses our requests: “${quoted}”.`
-    return told(
+    const message = `The carrier refuses our requests: “${quoted}”.`
+    return makeDiagnosis(
       'forbidden',
-      words,
+      message,
       'Ask the carrier to allow our address, and check that the account is active.',
       final,
     )
@@ -168,18 +179,20 @@ const ORDINARY: Readonly<Record<number, DiagnosisCode>> = {
 /** Outcomes that are no fault of the trunk. */
 function ordinary({ final, status, given }: Said): Diagnosis | null {
   if (status === 487) {
-    if (given.reason === 'canceled_by_api') return told('canceled', 'We canceled the call.', null, final)
-    return told('no_answer', 'There was no answer in time.', null, final)
+    if (given.reason === 'canceled_by_api') return makeDiagnosis('canceled', 'We canceled the call.', null, final)
+    return makeDiagnosis('no_answer', 'There was no answer in time.', null, final)
   }
   const code = ORDINARY[status]
-  return code === undefined ? null : told(code, verdictOf(status, true).words, null, final)
+  return code === undefined ? null : makeDiagnosis(code, outcomeOf(status, true).message, null, final)
 }
 
 // Inbound calls.
 
 function gaveUp({ exchange, facts }: Found): Diagnosis | null {
   const cancel = facts.exchanges.find(other => other.method === 'CANCEL' && other.callId === exchange.callId)
-  return cancel === undefined ? null : told('canceled', 'The caller hung up before the answer.', null, cancel.request)
+  return cancel === undefined
+    ? null
+    : makeDiagnosis('canceled', 'The caller hung up before the answer.', null, cancel.request)
 }
 
 function ourRefusal(found: Found & { readonly final: Read }): Diagnosis | null {
@@ -187,10 +200,22 @@ function ourRefusal(found: Found & { readonly final: Read }): Diagnosis | null {
   const offer = audioOf(sdpOf(exchange.request))
   if (statusOf(final) !== 488) return gaveUp(found)
   if (isSecure(offer)) {
-    const words = 'The carrier offers only encrypted audio (SRTP), which the trunk does not accept.'
-    return told('srtp_required', words, 'Set the trunk’s `srtp` to `optional` or `required`.', exchange.request, final)
+    const message = 'The carrier offers only encrypted audio (SRTP), which the trunk does not accept.'
+    return makeDiagnosis(
+      'srtp_required',
+      message,
+      'Set the trunk’s `srtp` to `optional` or `required`.',
+      exchange.request,
+      final,
+    )
   }
   const ours = given.trunk?.codecs.join(', ') ?? ''
-  const words = `The carrier offers ${codecsIn(offer) || 'no audio'}; the trunk accepts ${ours}.`
-  return told('codec_refused', words, 'Allow one of these codecs in the trunk’s settings.', exchange.request, final)
+  const message = `The carrier offers ${codecsIn(offer) || 'no audio'}; the trunk accepts ${ours}.`
+  return makeDiagnosis(
+    'codec_refused',
+    message,
+    'Allow one of these codecs in the trunk’s settings.',
+    exchange.request,
+    final,
+  )
 }

@@ -1,13 +1,13 @@
 import type { Refusal } from '../../../media/contract/messages.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { SoftphonePlan } from '../../../media/contract/softphones.ts'
-import type { EarlySound, InboundOffer, RefusalAnnouncement } from '../../../media/ports/inbound.ts'
+import type { EarlyMedia, InboundOffer, RefusalAnnouncement } from '../../../media/ports/inbound.ts'
 import type { Leg } from '../../../media/ports/leg.ts'
 import type { RtpSession } from '../../../media/rtp/session.ts'
 import { splitOutside } from '../../text/grammar.ts'
 import { type AgreedAudio, answerOffer, type LocalAudio, makeOffer } from '../../text/offer.ts'
 import { accountOf, Credentials } from '../requests/credentials.ts'
-import { answerOfRefusal, mayBeSaid, RETRY_SOON } from '../requests/outcome.ts'
+import { answerOfRefusal, isAnnounced, RETRY_SOON } from '../requests/outcome.ts'
 import type { IncomingRequest, Reply, SrfDialog } from '../requests/srf.ts'
 import { waitFor } from '../requests/wait.ts'
 import { userOf } from '../routing/address.ts'
@@ -15,9 +15,9 @@ import type { Trunks } from '../routing/directory.ts'
 import { accountUri, accountUser } from '../routing/identity.ts'
 import { callerNumber, outgoingNumber, ownNumber } from '../routing/numbers.ts'
 import { type TrunkContext, trackLeg } from './attempt.ts'
-import { isDeaf, openEarly } from './early.ts'
+import { acceptsNoAudio, openEarly } from './early.ts'
 import { type LegOptions, SipLeg } from './leg.ts'
-import { advertisedAddress, localAudio, type Wishes, wishesOf } from './media.ts'
+import { advertisedAddress, localAudio, type MediaPreferences, mediaPreferences } from './media.ts'
 
 /** Used when the source belongs to several trunks, or to a softphone. */
 const ANY: Pick<TrunkPlan, 'codecs' | 'srtp'> = { codecs: ['PCMU', 'PCMA', 'G722', 'opus'], srtp: 'optional' }
@@ -69,7 +69,7 @@ type Source = {
 
 function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
   const { trunk } = source
-  const wishes = wishesOf(context.media, trunk ?? ANY)
+  const wishes = mediaPreferences(context.media, trunk ?? ANY)
   // RFC 3261 §8.1.1.8 requires a Contact; without one drachtio-srf would answer the call and then forget it.
   const refused = req.has('Contact') ? checkOffer(req.body ?? '', wishes) : 400
   if (refused !== null) {
@@ -85,7 +85,7 @@ function take(context: TrunkContext, source: Source, req: IncomingRequest, res: 
  * Checks the offer before an application sees it; the port is irrelevant. Returns a SIP status, or null when the offer
  * is acceptable or missing.
  */
-function checkOffer(body: string, wishes: Wishes): number | null {
+function checkOffer(body: string, wishes: MediaPreferences): number | null {
   if (body === '') return null
   const result = answerOffer(body, { address: '127.0.0.1', port: 9, sessionId: '0', version: 0, ...wishes })
   if (result.ok) return null
@@ -113,7 +113,7 @@ class Offer implements InboundOffer {
   readonly signal: AbortSignal
   private readonly context: TrunkContext
   private readonly trunk: TrunkPlan | null
-  private readonly wishes: Wishes
+  private readonly wishes: MediaPreferences
   private readonly req: IncomingRequest
   private readonly res: Reply
   private readonly gone = new AbortController()
@@ -126,7 +126,7 @@ class Offer implements InboundOffer {
   constructor(
     context: TrunkContext,
     { trunk, softphone, called }: Source,
-    wishes: Wishes,
+    wishes: MediaPreferences,
     req: IncomingRequest,
     res: Reply,
   ) {
@@ -201,12 +201,12 @@ class Offer implements InboundOffer {
 
   announcementOf(refusal: Refusal): RefusalAnnouncement | null {
     const { trunk } = this
-    if (!trunk?.refusal_announcement || !mayBeSaid(refusal) || this.fallback() !== null) return null
+    if (!trunk?.refusal_announcement || !isAnnounced(refusal) || this.fallback() !== null) return null
     return { text: trunk.refusal_announcement, language: trunk.refusal_language }
   }
 
   /** A description before the answer is also that of the answer (RFC 3261 §13.2.1), so it is built the same way. */
-  async early(): Promise<EarlySound | null> {
+  async early(): Promise<EarlyMedia | null> {
     // A caller that sent no offer would have to answer ours first.
     if (this.decided || !this.req.body) return null
     try {
@@ -220,12 +220,12 @@ class Offer implements InboundOffer {
     }
   }
 
-  private async sayBefore(signal: AbortSignal): Promise<EarlySound | null> {
+  private async sayBefore(signal: AbortSignal): Promise<EarlyMedia | null> {
     const rtp = await this.context.media.open()
     signal.addEventListener('abort', () => rtp.close(), { once: true })
     if (signal.aborted) rtp.close()
     const { sdp, audio, local } = await this.prepare(rtp)
-    if (signal.aborted || audio === null || isDeaf(audio)) return null
+    if (signal.aborted || audio === null || acceptsNoAudio(audio)) return null
     const told = await this.progress(183, sdp, signal)
     if (!told || signal.aborted) return null
     this.context.meters.announced.add()

@@ -1,19 +1,19 @@
-import type { Pace } from '../../../media/bus/dial-rate.ts'
+import type { DialRateLimiter } from '../../../media/bus/dial-rate.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { DialFailure, DialOptions, DialResult } from '../../../media/ports/dialer.ts'
 import type { RtpSession } from '../../../media/rtp/session.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
-import { insisting, type LocalAudio, makeOffer, readAnswer, reasonOf } from '../../text/offer.ts'
+import { type LocalAudio, makeOffer, readAnswer, reasonOf, withRequiredEncryption } from '../../text/offer.ts'
 import { challengerUri } from '../requests/ask.ts'
 import { type Credentials, type Exchange, isChallenge } from '../requests/credentials.ts'
 import type { SipMeters } from '../requests/meters.ts'
 import type { OpenCall } from '../requests/open-calls.ts'
-import { challengeWords, secondsIn, unansweredVerdict, type Verdict, verdictOf } from '../requests/outcome.ts'
+import { challengeWords, type DialOutcome, outcomeOf, secondsIn, unansweredOutcome } from '../requests/outcome.ts'
 import { type Agent, type IncomingResponse, responseOf, type SentRequest, type SrfDialog } from '../requests/srf.ts'
 import { type HostHealth, sameHost } from '../routing/hosts.ts'
 import { callHeaders, nextHop, requestUri } from '../routing/identity.ts'
-import { type NextHop, type NextHopResolver, reached } from '../routing/next-hop.ts'
+import { hostOfHop, type NextHop, type NextHopResolver } from '../routing/next-hop.ts'
 import { NO_RATE_TOKEN, takeRateToken } from '../routing/rate-token.ts'
 import type { Traces } from '../trace/trace.ts'
 import { SipLeg } from './leg.ts'
@@ -32,13 +32,13 @@ export type TrunkContext = {
   readonly health: HostHealth
   readonly traces: Traces
   readonly meters: SipMeters
-  readonly places: NextHopResolver
+  readonly nextHops: NextHopResolver
   /** Each new INVITE takes a rate token; undefined disables pacing. */
-  readonly pace: Pace | undefined
+  readonly pace: DialRateLimiter | undefined
   /** Unanswered inbound calls, by Call-ID. */
   readonly unanswered: Map<string, AbortController>
   /** Sends OPTIONS to a host at once and records the result in `health`. */
-  ask(trunk: TrunkPlan, place: NextHop): void
+  ask(trunk: TrunkPlan, hop: NextHop): void
   /** Registers `thing` until the returned function is called; `lost` runs when the signalling server is lost. */
   track(thing: Tracked): () => void
   /** Persists an open call, which the server would keep if this process died, until the returned function is called. */
@@ -56,7 +56,7 @@ export type AttemptOutcome = {
 
 type Parts = {
   readonly trunk: TrunkPlan
-  readonly place: NextHop
+  readonly hop: NextHop
   /** Equal for every host (RFC 3263 §4.3): a carrier sees all of them as one attempt. */
   readonly callId: string
   /** True when another host is left to try. */
@@ -80,12 +80,16 @@ const SILENCE_MS = 2000
  */
 const PATIENCE_MS = 4000
 
-export const CANCELED: Verdict = { status: 'canceled', reason: 'canceled_by_api', words: 'The attempt was canceled.' }
+export const CANCELED: DialOutcome = {
+  status: 'canceled',
+  reason: 'canceled_by_api',
+  message: 'The attempt was canceled.',
+}
 const UNUSABLE = 'The carrier’s answer is not usable.'
-const SERVER_LOST: Verdict = {
+const SERVER_LOST: DialOutcome = {
   status: 'failed',
   reason: 'internal_error',
-  words: 'The signalling server is not connected.',
+  message: 'The signalling server is not connected.',
 }
 
 export function trackLeg(context: TrunkContext, leg: SipLeg): void {
@@ -97,12 +101,12 @@ export function trackLeg(context: TrunkContext, leg: SipLeg): void {
   })
 }
 
-export function failure(verdict: Verdict, sipCode: number | null): { ok: false; failure: DialFailure } {
-  return { ok: false, failure: { status: verdict.status, reason: verdict.reason, sipCode } }
+export function failure(outcome: DialOutcome, sipCode: number | null): { ok: false; failure: DialFailure } {
+  return { ok: false, failure: { status: outcome.status, reason: outcome.reason, sipCode } }
 }
 
 /** One INVITE to one host, repeated after a challenge, until it becomes a leg or fails. */
-export class Attempt {
+export class DialAttempt {
   private readonly context: TrunkContext
   private readonly parts: Parts
   private exchange: Exchange | null
@@ -123,7 +127,7 @@ export class Attempt {
   constructor(context: TrunkContext, parts: Parts) {
     this.context = context
     this.parts = parts
-    parts.rtp.trust(reached(parts.place).host)
+    parts.rtp.trust(hostOfHop(parts.hop).host)
     this.exchange = parts.credentials?.exchange() ?? null
     this.local = parts.local
   }
@@ -141,13 +145,13 @@ export class Attempt {
         this.context.track({ lost: () => this.finish(failure(SERVER_LOST, null)) }),
       )
       if (this.parts.more) this.watchSilence()
-      this.invite({}, nextHop(this.parts.trunk, this.parts.place, options.plan.to))
+      this.invite({}, nextHop(this.parts.trunk, this.parts.hop, options.plan.to))
     })
   }
 
   private invite(again: Record<string, string>, proxy: string | null): void {
     const { trunk, options } = this.parts
-    const { host } = this.parts.place
+    const { host } = this.parts.hop
     const { plan, divertedFrom } = options
     const call = {
       headers: {
@@ -187,21 +191,21 @@ export class Attempt {
   /** Gives up a host that used to answer OPTIONS and now does not. A CANCEL follows in case the host recovers. */
   private watchSilence(): void {
     const { health, clock } = this.context
-    const { trunk, place } = this.parts
+    const { trunk, hop } = this.parts
     this.cleanups.push(
       clock.after(SILENCE_MS, () => {
-        if (!this.heard) this.context.ask(trunk, place)
+        if (!this.heard) this.context.ask(trunk, hop)
       }),
       health.onSilence(silent => {
-        if (sameHost(silent, reached(place))) this.giveUp()
+        if (sameHost(silent, hostOfHop(hop))) this.giveUp()
       }),
     )
-    if (place.at !== null) this.cleanups.push(clock.after(PATIENCE_MS, () => this.giveUp()))
+    if (hop.at !== null) this.cleanups.push(clock.after(PATIENCE_MS, () => this.giveUp()))
   }
 
   private giveUp(): void {
     if (this.heard || this.canceling !== null) return
-    this.finish(failure(verdictOf(408, false), null), true)
+    this.finish(failure(outcomeOf(408, false), null), true)
     this.sendCancel()
   }
 
@@ -230,13 +234,13 @@ export class Attempt {
     const early = readAnswer(description, this.local)
     if (!early.ok) return
     const { rtp, options } = this.parts
-    const { onEarlySound } = options
+    const { onEarlyMedia } = options
     rtp.configure(rtpParams(early.audio))
     // When several phones ring, the one that sent the latest description is heard.
-    if (onEarlySound && this.described === null) {
+    if (onEarlyMedia && this.described === null) {
       const rate = sampleRateOf(early.audio, this.local)
       rtp.listen(frame => {
-        if (!this.settled) onEarlySound(frame, rate)
+        if (!this.settled) onEarlyMedia(frame, rate)
       }, rate)
     }
     this.described = description
@@ -257,7 +261,7 @@ export class Attempt {
   }
 
   private canceledResult(sipCode: number | null): DialResult {
-    return failure(this.canceling === 'abort' ? CANCELED : unansweredVerdict(this.heard), sipCode)
+    return failure(this.canceling === 'abort' ? CANCELED : unansweredOutcome(this.heard), sipCode)
   }
 
   private onAnswered(dialog: SrfDialog): void {
@@ -274,7 +278,7 @@ export class Attempt {
     if (!answer.ok) {
       void dialog.destroy().catch(() => {})
       this.context.log.info({ trunk_id: trunk.id, code: answer.code }, 'SDP answer from carrier is not usable')
-      this.finish(failure({ status: 'failed', reason: reasonOf(answer.code), words: UNUSABLE }, 200))
+      this.finish(failure({ status: 'failed', reason: reasonOf(answer.code), message: UNUSABLE }, 200))
       return
     }
     const { clock, log, mediaTimeoutMs, referSilenceMs } = this.context
@@ -293,7 +297,7 @@ export class Attempt {
     const response = responseOf(error)
     if (response === null) {
       this.context.log.warn({ err: error, trunk_id: this.parts.trunk.id }, 'signalling server rejected INVITE')
-      this.finish(failure(verdictOf(503, false), null), true)
+      this.finish(failure(outcomeOf(503, false), null), true)
       return
     }
     // A response generated by the server has no source address.
@@ -313,30 +317,30 @@ export class Attempt {
 
   /** Repeats the INVITE with mandatory encryption. The carrier sees another call, so it takes its own rate token. */
   private async insist(): Promise<void> {
-    const { trunk, place, options, credentials } = this.parts
+    const { trunk, hop, options, credentials } = this.parts
     // Nothing can be cancelled until the new request is sent.
     this.sent = null
     const may = await takeRateToken(this.context.pace, trunk, options).catch(() => false)
     if (this.settled) return
     if (this.canceling !== null) return this.finish(this.canceledResult(488))
     if (!may) return this.finish(failure(NO_RATE_TOKEN, 488))
-    this.local = insisting(this.local)
+    this.local = withRequiredEncryption(this.local)
     this.exchange = credentials?.exchange() ?? null
-    this.invite({}, nextHop(trunk, place, options.plan.to))
+    this.invite({}, nextHop(trunk, hop, options.plan.to))
   }
 
   private onChallenge(res: IncomingResponse): void {
-    const { trunk, place, options, credentials } = this.parts
+    const { trunk, hop, options, credentials } = this.parts
     const { sent } = this
-    const verdict = this.exchange?.challenged(res) ?? 'rejected'
-    if (verdict !== 'answer' || sent === null || credentials === null) {
-      this.refused(res.status, res.status, res, verdict === 'answer' ? undefined : challengeWords(verdict))
+    const outcome = this.exchange?.challenged(res) ?? 'rejected'
+    if (outcome !== 'answer' || sent === null || credentials === null) {
+      this.refused(res.status, res.status, res, outcome === 'answer' ? undefined : challengeWords(outcome))
       return
     }
     // Nothing can be cancelled until the new request is sent.
     this.sent = null
-    const uri = requestUri(trunk, place.host, options.plan.to)
-    const proxy = nextHop(trunk, place, options.plan.to)
+    const uri = requestUri(trunk, hop.host, options.plan.to)
+    const proxy = nextHop(trunk, hop, options.plan.to)
     // RFC 3261 §22.2: the same call to the server, with the next CSeq number.
     const again = {
       From: sent.get('From') ?? '',
@@ -347,13 +351,13 @@ export class Attempt {
     this.invite(again, challengerUri(res, proxy ?? uri) ?? proxy)
   }
 
-  private refused(status: number, sipCode: number | null, res: IncomingResponse | null, words?: string): void {
+  private refused(status: number, sipCode: number | null, res: IncomingResponse | null, message?: string): void {
     // A 408 from the server after ringing counts as no answer, because the network did respond.
-    const verdict = verdictOf(status, this.heard)
+    const outcome = outcomeOf(status, this.heard)
     const trunk_id = this.parts.trunk.id
-    this.context.log.info({ trunk_id, sip_code: status, words: words ?? verdict.words }, 'outbound call failed')
+    this.context.log.info({ trunk_id, sip_code: status, message: message ?? outcome.message }, 'outbound call failed')
     const elsewhere = !this.rung && (status === 503 || (status === 408 && sipCode === null))
     const seconds = secondsIn(res?.get('Retry-After'))
-    this.finish(failure(verdict, sipCode), elsewhere, seconds === null ? null : seconds * 1000)
+    this.finish(failure(outcome, sipCode), elsewhere, seconds === null ? null : seconds * 1000)
   }
 }

@@ -5,7 +5,7 @@ import type { SoftphoneContact } from '../../../media/contract/softphones.ts'
 import type { DialFailure, DialOptions, DialResult } from '../../../media/ports/dialer.ts'
 import type { Softphones } from '../../../media/ports/trunks.ts'
 import { liveContacts } from '../registrar/contacts.ts'
-import { verdictOf } from '../requests/outcome.ts'
+import { outcomeOf } from '../requests/outcome.ts'
 import { CANCELED, failure, type TrunkContext } from './attempt.ts'
 import { dial } from './dial.ts'
 
@@ -16,7 +16,7 @@ export async function dialSoftphone(
   options: DialOptions,
 ): Promise<DialResult> {
   const id = options.plan.softphone_id
-  if (id === null) return failure(verdictOf(480, true), null)
+  if (id === null) return failure(outcomeOf(480, true), null)
   let contacts: SoftphoneContact[]
   try {
     contacts = liveContacts(await softphones.state(id), context.clock.wall())
@@ -25,7 +25,7 @@ export async function dialSoftphone(
     contacts = []
   }
   if (options.signal.aborted) return failure(CANCELED, null)
-  if (contacts.length === 0) return failure(verdictOf(480, true), null)
+  if (contacts.length === 0) return failure(outcomeOf(480, true), null)
   return ring(context, contacts, options)
 }
 

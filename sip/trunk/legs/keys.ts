@@ -53,7 +53,7 @@ export class InBandKeys {
   /**
    * Records that INFO reported this key and stops in-band detection. Returns true when its tone was reported already.
    */
-  toldToo(key: string): boolean {
+  reportedByInfo(key: string): boolean {
     const { last } = this
     this.detector = null
     this.last = null

@@ -11,7 +11,7 @@ import {
   makeOffer,
   readAnswer,
   reasonOf,
-  settled,
+  withAgreedRole,
 } from '../../text/offer.ts'
 import { askInDialog } from '../requests/ask.ts'
 import type { Credentials } from '../requests/credentials.ts'
@@ -79,7 +79,7 @@ export class SipLeg implements Leg {
 
   constructor(options: LegOptions) {
     this.options = options
-    this.local = options.audio === null ? options.local : settled(options.local, options.audio)
+    this.local = options.audio === null ? options.local : withAgreedRole(options.local, options.audio)
     this.audio = options.audio
     this.sampleRate = sampleRateOf(options.audio, options.local)
     this.awaitingAnswer = options.audio === null
@@ -88,7 +88,7 @@ export class SipLeg implements Leg {
       this.settle = resolve
     })
     if (options.audio !== null) options.rtp.configure(rtpParams(options.audio))
-    void options.rtp.insecure.then(words => this.onInsecure(words))
+    void options.rtp.insecure.then(message => this.onInsecure(message))
     const { dialog, trunk, own, clock } = options
     this.takesInfo = takesInfo(dialog)
     this.inBand = new InBandKeys(this.sampleRate, clock)
@@ -304,7 +304,7 @@ export class SipLeg implements Leg {
 
   private agree(audio: AgreedAudio): void {
     this.audio = audio
-    this.local = settled(this.local, audio)
+    this.local = withAgreedRole(this.local, audio)
     this.expectingSinceMs = this.options.clock.now()
     this.options.rtp.configure(rtpParams(audio))
   }
@@ -312,7 +312,7 @@ export class SipLeg implements Leg {
   private onInfo(req: IncomingRequest, res: Reply): void {
     res.send(200)
     const digit = keyInInfo(req.get('Content-Type') ?? '', req.body ?? '')
-    if (digit === null || this.end !== null || this.inBand.toldToo(digit) || this.isFlood()) return
+    if (digit === null || this.end !== null || this.inBand.reportedByInfo(digit) || this.isFlood()) return
     this.sink?.dtmf(digit)
   }
 
@@ -325,8 +325,8 @@ export class SipLeg implements Leg {
   }
 
   /** Ends the call at once: nothing is sent unencrypted. */
-  private onInsecure(words: string): void {
-    this.options.log.warn({ words }, 'media encryption failed')
+  private onInsecure(message: string): void {
+    this.options.log.warn({ message }, 'media encryption failed')
     if (this.finish({ by: 'network', reason: 'encryption_failed' })) void this.bye()
   }
 

@@ -18,16 +18,16 @@ export type MediaOptions = {
 }
 
 /** A trunk's media preferences. */
-export type Wishes = Pick<LocalAudio, 'codecs' | 'security'>
+export type MediaPreferences = Pick<LocalAudio, 'codecs' | 'security'>
 
-export function wishesOf(media: MediaOptions, trunk: Pick<TrunkPlan, 'codecs' | 'srtp'>): Wishes {
+export function mediaPreferences(media: MediaOptions, trunk: Pick<TrunkPlan, 'codecs' | 'srtp'>): MediaPreferences {
   return { codecs: trunk.codecs, security: localSecurity(trunk.srtp, media.fingerprint ?? null) }
 }
 
 let sessions = 0
 
 /** Our side of one call's description (RFC 3264 §5: the id is unique to us, the version starts at any number). */
-export function localAudio(rtp: RtpSession, address: string, wishes: Wishes): LocalAudio {
+export function localAudio(rtp: RtpSession, address: string, wishes: MediaPreferences): LocalAudio {
   sessions += 1
   const sessionId = `${Date.now()}${sessions % 1000}`
   return { address, port: rtp.local.port, sessionId, version: 1, ...wishes }

@@ -10,7 +10,7 @@ import { within } from '../../../media/shared/within.ts'
 import { parseUri } from '../../text/uri.ts'
 import { type Asked, askInDialog } from '../requests/ask.ts'
 import type { Credentials } from '../requests/credentials.ts'
-import { challengeWords, verdictOf } from '../requests/outcome.ts'
+import { challengeWords, outcomeOf } from '../requests/outcome.ts'
 import type { SipIn, SrfDialog } from '../requests/srf.ts'
 import { accountUri } from '../routing/identity.ts'
 import { outgoingNumber } from '../routing/numbers.ts'
@@ -109,8 +109,8 @@ export class Transfer {
     const { res, refused } = asked
     log.info({ trunk_id: trunk.id, sip_code: res.status }, 'REFER answered')
     if (res.status >= 300) {
-      const words = refused === null ? 'The carrier does not allow transfers.' : challengeWords(refused)
-      this.settle(transferFailed('refused', words))
+      const message = refused === null ? 'The carrier does not allow transfers.' : challengeWords(refused)
+      this.settle(transferFailed('refused', message))
       return
     }
     this.accepted = true
@@ -149,7 +149,7 @@ export class Transfer {
     this.accepted = true
     this.followed = true
     this.cancelSilence()
-    if (status >= 300) this.settle(transferFailed('failed', verdictOf(status, true).words))
+    if (status >= 300) this.settle(transferFailed('failed', outcomeOf(status, true).message))
     else if (status >= 200) this.settle({ ok: true })
     // No further NOTIFY follows. Hanging up now might drop the caller; the carrier does it once it has connected both.
     else if (/^\s*terminated/i.test(req.get('Subscription-State') ?? '')) this.awaitNews()

@@ -35,7 +35,7 @@ const REDIS_MS = 3000
 /** Challenges per second for all strangers together, so that a flood is not reflected to others. */
 const MOST_CHALLENGES = 300
 
-type Verdict =
+type AuthResult =
   | { readonly ok: true; readonly softphone: SoftphonePlan }
   | { readonly ok: false; readonly status: 401 | 403 | 503; readonly headers: Record<string, string> }
 
@@ -69,12 +69,12 @@ export class SoftphoneRegistrar {
   }
 
   private async answer(req: IncomingRequest, res: Reply): Promise<void> {
-    const verdict = await this.judge(req)
-    if (!verdict.ok) {
-      res.send(verdict.status, { headers: verdict.headers })
+    const result = await this.judge(req)
+    if (!result.ok) {
+      res.send(result.status, { headers: result.headers })
       return
     }
-    const { id, username } = verdict.softphone
+    const { id, username } = result.softphone
     const request = registering(req, this.options.clock.wall())
     // §10.3 step 5: a user may register only itself.
     if (userOf(req.get('To')) !== username) return res.send(403)
@@ -108,7 +108,7 @@ export class SoftphoneRegistrar {
   }
 
   /** Authenticates a request. Never rejects. */
-  async prove(req: IncomingRequest): Promise<Verdict> {
+  async prove(req: IncomingRequest): Promise<AuthResult> {
     try {
       return await this.judge(req)
     } catch (error) {
@@ -119,7 +119,7 @@ export class SoftphoneRegistrar {
   }
 
   /** Cheap until a valid nonce of ours comes back: until then nothing is looked up, and only points are stored. */
-  private async judge(req: IncomingRequest): Promise<Verdict> {
+  private async judge(req: IncomingRequest): Promise<AuthResult> {
     const { softphones, clock } = this.options
     const network = networkOf(req.source_address)
     // Bans from other engines, or sources admitted by a server without our list. Not skipped when there are no
@@ -140,7 +140,7 @@ export class SoftphoneRegistrar {
     }
   }
 
-  private async check(req: IncomingRequest, proof: Proof, network: string): Promise<Verdict> {
+  private async check(req: IncomingRequest, proof: Proof, network: string): Promise<AuthResult> {
     const { softphones, clock } = this.options
     const { username, nonce, nonceCount } = proof
     const found = SOFTPHONE_USERNAME.test(username) ? await this.patient(softphones.find(username)) : null
@@ -173,7 +173,7 @@ export class SoftphoneRegistrar {
     return liveContacts(state, this.options.clock.wall()).some(({ host }) => host === address)
   }
 
-  private challenge(req: IncomingRequest, stale: boolean, points: number): Verdict {
+  private challenge(req: IncomingRequest, stale: boolean, points: number): AuthResult {
     const { clock, softphones, log } = this.options
     const [network, address] = [networkOf(req.source_address), req.source_address]
     const total = this.suspects.add(network, points, clock.now())
@@ -193,8 +193,8 @@ export class SoftphoneRegistrar {
 
   /** Refuses strangers' requests other than REGISTER and INVITE. */
   refuse(req: IncomingRequest, res: Reply): void {
-    const verdict = this.challenge(req, false, POINTS.unproven)
-    res.send(verdict.ok || verdict.status === 401 ? 403 : verdict.status)
+    const result = this.challenge(req, false, POINTS.unproven)
+    res.send(result.ok || result.status === 401 ? 403 : result.status)
   }
 
   private asks(req: IncomingRequest, stale: boolean): string[] {
@@ -221,7 +221,7 @@ export class SoftphoneRegistrar {
   }
 }
 
-const refused = (status: 403 | 503): Verdict => ({ ok: false, status, headers: status === 503 ? RETRY_SOON : {} })
+const refused = (status: 403 | 503): AuthResult => ({ ok: false, status, headers: status === 503 ? RETRY_SOON : {} })
 
 /** Returns null for a malformed request. */
 function registering(req: IncomingRequest, atMs: number): Registering | null {

@@ -191,11 +191,11 @@ class Registration {
       }
       const there = asked !== null && asked.res.source_address !== ''
       if (there && asked.res.status !== 503) {
-        health.spoke(host)
+        health.recordAnswer(host)
         this.answered(host, asked)
         return
       }
-      health.failed(host)
+      health.recordFailure(host)
       if (index === hosts.length - 1) this.refused(asked?.res ?? null, null)
     }
   }
@@ -210,7 +210,7 @@ class Registration {
     this.feed({ type: 'accepted', expiresSeconds: grantedSeconds(res) ?? this.state.expiresSeconds }, null)
   }
 
-  private refused(res: IncomingResponse | null, words: string | null): void {
+  private refused(res: IncomingResponse | null, message: string | null): void {
     const status = res?.status ?? 503
     this.options.log.warn({ trunk_id: this.trunk.id, sip_code: status }, 'REGISTER refused')
     const input = {
@@ -219,7 +219,7 @@ class Registration {
       retryAfterSeconds: secondsIn(res?.get('Retry-After')),
       minExpiresSeconds: secondsIn(res?.get('Min-Expires')),
     } as const
-    this.feed(input, words ?? registrationWords(status, (res?.source_address ?? '') !== ''))
+    this.feed(input, message ?? registrationWords(status, (res?.source_address ?? '') !== ''))
   }
 
   /** All requests of a registration share one Call-ID with a growing CSeq (§10.2.4). */

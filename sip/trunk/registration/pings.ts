@@ -8,12 +8,12 @@ import type { Agent } from '../requests/srf.ts'
 import { proxyUri, trunkUri } from '../routing/address.ts'
 import { type HostHealth, hostsOf } from '../routing/hosts.ts'
 import { accountUri, accountUser } from '../routing/identity.ts'
-import { type NextHop, type NextHopResolver, nextHopUri, reached } from '../routing/next-hop.ts'
+import { hostOfHop, type NextHop, type NextHopResolver, nextHopUri } from '../routing/next-hop.ts'
 
 export type PingerOptions = {
   readonly agent: Agent
   readonly health: HostHealth
-  readonly places: NextHopResolver
+  readonly nextHops: NextHopResolver
   readonly clock: Clock
   readonly log: Log
   all(): readonly TrunkPlan[]
@@ -82,15 +82,15 @@ export class Pinger {
     const everyMs = (watch.trunk.options_interval_seconds ?? 60) * 1000
     // Varies the interval by 10 % either way, to spread the pings of many trunks.
     watch.cancel = clock.after(everyMs * (0.9 + 0.2 * Math.random()), () => void this.round(watch))
-    const places = await this.options.places.of(watch.trunk)
-    await Promise.all(places.map(place => this.ask(watch.trunk, place)))
-    if (this.watches.get(watch.trunk.id) === watch) this.report(watch, places)
+    const nextHops = await this.options.nextHops.of(watch.trunk)
+    await Promise.all(nextHops.map(hop => this.ask(watch.trunk, hop)))
+    if (this.watches.get(watch.trunk.id) === watch) this.report(watch, nextHops)
   }
 
-  private report(watch: Watch, places: readonly NextHop[]): void {
+  private report(watch: Watch, nextHops: readonly NextHop[]): void {
     const { health, clock, onHosts } = this.options
-    const news = places
-      .map(place => `${nextHopUri(place)} ${health.statusOf(reached(place)).alive}`)
+    const news = nextHops
+      .map(hop => `${nextHopUri(hop)} ${health.statusOf(hostOfHop(hop)).alive}`)
       .sort()
       .join()
     if (news === watch.reported && clock.now() - watch.reportedAtMs < REPORT_EVERY_MS) return
@@ -100,36 +100,36 @@ export class Pinger {
   }
 
   /** Pings one host now and records the result in `health`. Never rejects. */
-  ask(trunk: TrunkPlan, place: NextHop): Promise<void> {
-    const key = `${trunk.id} ${trunkUri(place.host, null)} ${nextHopUri(place)}`
-    const asking = this.asking.get(key) ?? this.send(trunk, place).finally(() => this.asking.delete(key))
+  ask(trunk: TrunkPlan, hop: NextHop): Promise<void> {
+    const key = `${trunk.id} ${trunkUri(hop.host, null)} ${nextHopUri(hop)}`
+    const asking = this.asking.get(key) ?? this.send(trunk, hop).finally(() => this.asking.delete(key))
     this.asking.set(key, asking)
     return asking
   }
 
-  private async send(trunk: TrunkPlan, place: NextHop): Promise<void> {
+  private async send(trunk: TrunkPlan, hop: NextHop): Promise<void> {
     const { agent, health, clock, log } = this.options
     const startedMs = clock.now()
-    const host = reached(place)
-    const uri = trunkUri(place.host, null)
+    const host = hostOfHop(hop)
+    const uri = trunkUri(hop.host, null)
     const user = accountUser(trunk)
     const headers = (): Record<string, string> => ({
       From: `<${user === null ? 'sip:ping@localhost' : accountUri(trunk, user)}>`,
       To: `<${uri}>`,
       Accept: 'application/sdp',
     })
-    const answered = ask(agent, uri, { method: 'OPTIONS', headers, proxy: nextHopUri(place) ?? proxyUri(trunk) }, null)
+    const answered = ask(agent, uri, { method: 'OPTIONS', headers, proxy: nextHopUri(hop) ?? proxyUri(trunk) }, null)
     let cancelWait = (): void => {}
     const waited = new Promise<null>(resolve => {
       cancelWait = clock.after(ANSWER_WAIT_MS, () => resolve(null))
     })
     try {
       const asked = await Promise.race([answered, waited])
-      if (asked === null || asked.res.source_address === '') health.unanswered(host)
+      if (asked === null || asked.res.source_address === '') health.recordSilence(host)
       else if (asked.res.status === 503) {
         const seconds = secondsIn(asked.res.get('Retry-After'))
-        health.failed(host, seconds === null ? null : seconds * 1000)
-      } else health.spoke(host, Math.round(clock.now() - startedMs)) // Any status proves that the host is there.
+        health.recordFailure(host, seconds === null ? null : seconds * 1000)
+      } else health.recordAnswer(host, Math.round(clock.now() - startedMs)) // Any status proves that the host is there.
     } catch (error) {
       log.debug({ err: error, trunk_id: trunk.id }, 'sending OPTIONS failed')
     } finally {

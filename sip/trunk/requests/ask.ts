@@ -1,13 +1,13 @@
 /** Requests that wait for their final response and answer challenges on the way. */
 import { isIP } from 'node:net'
 import { parseUri } from '../../text/uri.ts'
-import { type ChallengeVerdict, type Credentials, isChallenge } from './credentials.ts'
+import { type ChallengeResult, type Credentials, isChallenge } from './credentials.ts'
 import type { Agent, IncomingResponse, SipIn, SrfDialog } from './srf.ts'
 
 export type Asked = {
   readonly res: IncomingResponse
   /** Set when the response is a challenge that could not be answered. */
-  readonly refused: Exclude<ChallengeVerdict, 'answer'> | null
+  readonly refused: Exclude<ChallengeResult, 'answer'> | null
 }
 
 type Request = {
@@ -76,8 +76,8 @@ async function answering(
       credentials?.accepted(res)
       return { res, refused: null }
     }
-    const verdict = exchange?.challenged(res) ?? 'rejected'
-    if (verdict !== 'answer') return { res, refused: verdict }
+    const result = exchange?.challenged(res) ?? 'rejected'
+    if (result !== 'answer') return { res, refused: result }
     last = res
   }
 }

@@ -11,7 +11,7 @@ export type Account = {
 }
 
 /** The result of a challenge: `answer` repeats the request with `Credentials.headers`, anything else is final. */
-export type ChallengeVerdict = 'answer' | 'rejected' | 'other_realm' | 'unsupported'
+export type ChallengeResult = 'answer' | 'rejected' | 'other_realm' | 'unsupported'
 
 type Challenging = { readonly status: number; get(name: string): string | undefined }
 type Name = 'Authorization' | 'Proxy-Authorization'
@@ -54,7 +54,7 @@ export class Credentials {
   }
 
   /** Used only by `Exchange`. */
-  choose(res: Challenging): { readonly name: Name; readonly challenge: Challenge } | ChallengeVerdict {
+  choose(res: Challenging): { readonly name: Name; readonly challenge: Challenge } | ChallengeResult {
     const name = res.status === 407 ? 'Proxy-Authorization' : 'Authorization'
     const header = res.get(res.status === 407 ? 'Proxy-Authenticate' : 'WWW-Authenticate')
     const challenges = parseChallenges(header ?? '')
@@ -94,7 +94,7 @@ export class Exchange {
     this.credentials = credentials
   }
 
-  challenged(res: Challenging): ChallengeVerdict {
+  challenged(res: Challenging): ChallengeResult {
     const chosen = this.credentials.choose(res)
     if (typeof chosen === 'string') return chosen
     const { name, challenge } = chosen

@@ -1,38 +1,38 @@
 /** The one mapping from SIP status codes to call outcomes. Pure. */
 import type { EndedReason, Refusal } from '../../../media/contract/messages.ts'
 import type { DialFailure } from '../../../media/ports/dialer.ts'
-import type { ChallengeVerdict } from './credentials.ts'
+import type { ChallengeResult } from './credentials.ts'
 
-export type Verdict = Pick<DialFailure, 'status' | 'reason'> & {
+export type DialOutcome = Pick<DialFailure, 'status' | 'reason'> & {
   /** For people: in the log, the trunk diagnosis and the dashboard. */
-  readonly words: string
+  readonly message: string
 }
 
-const failed = (reason: EndedReason, words: string): Verdict => ({ status: 'failed', reason, words })
+const failed = (reason: EndedReason, message: string): DialOutcome => ({ status: 'failed', reason, message })
 
-const TABLE: Readonly<Record<number, Verdict>> = {
+const TABLE: Readonly<Record<number, DialOutcome>> = {
   401: failed('auth_failed', 'The carrier did not accept the user name or password.'),
   402: failed('forbidden_by_carrier', 'The carrier requires payment first.'),
   403: failed('forbidden_by_carrier', 'The carrier does not allow this call.'),
   404: failed('number_unknown', 'The carrier does not know this number.'),
   407: failed('auth_failed', 'The carrier did not accept the user name or password.'),
-  408: { status: 'no_answer', reason: 'no_answer', words: 'There was no answer in time.' },
+  408: { status: 'no_answer', reason: 'no_answer', message: 'There was no answer in time.' },
   410: failed('number_unknown', 'This number is no longer in use.'),
   413: failed('carrier_error', 'The carrier could not handle the call.'),
   414: failed('number_invalid', 'The carrier does not accept the number format.'),
   415: failed('no_common_codec', 'We have no codec in common with the carrier.'),
   416: failed('number_invalid', 'The carrier does not accept the number format.'),
-  480: { status: 'no_answer', reason: 'no_answer', words: 'The phone is switched off or out of reach.' },
+  480: { status: 'no_answer', reason: 'no_answer', message: 'The phone is switched off or out of reach.' },
   484: failed('number_invalid', 'The number is incomplete.'),
-  486: { status: 'busy', reason: 'busy', words: 'The line is busy.' },
-  487: { status: 'no_answer', reason: 'no_answer', words: 'The call attempt ended before it was answered.' },
+  486: { status: 'busy', reason: 'busy', message: 'The line is busy.' },
+  487: { status: 'no_answer', reason: 'no_answer', message: 'The call attempt ended before it was answered.' },
   488: failed('no_common_codec', 'We have no codec in common with the carrier.'),
   503: failed('carrier_congestion', 'The carrier has no free line.'),
-  600: { status: 'busy', reason: 'busy', words: 'The line is busy.' },
-  603: { status: 'busy', reason: 'declined', words: 'The call was declined.' },
+  600: { status: 'busy', reason: 'busy', message: 'The line is busy.' },
+  603: { status: 'busy', reason: 'declined', message: 'The call was declined.' },
   604: failed('number_unknown', 'This number does not exist.'),
   606: failed('no_common_codec', 'We have no codec in common with the carrier.'),
-  607: { status: 'busy', reason: 'declined', words: 'The called person declined unwanted calls.' },
+  607: { status: 'busy', reason: 'declined', message: 'The called person declined unwanted calls.' },
   608: failed('forbidden_by_carrier', 'An intermediary blocked the call.'),
 }
 
@@ -41,7 +41,7 @@ const UNREACHABLE = failed('trunk_unreachable', 'The trunk’s host does not ans
 /**
  * Maps a final response of 300 or more. `heard`: it came from the network, not from our server for lack of an answer.
  */
-export function verdictOf(status: number, heard: boolean): Verdict {
+export function outcomeOf(status: number, heard: boolean): DialOutcome {
   if (!heard && (status === 408 || status === 503)) return UNREACHABLE
   const known = TABLE[status]
   if (known !== undefined) return known
@@ -50,15 +50,15 @@ export function verdictOf(status: number, heard: boolean): Verdict {
 }
 
 /** The ring timeout expired. Without any response the trunk is unreachable; with one, the person did not answer. */
-export function unansweredVerdict(heard: boolean): Verdict {
-  return heard ? { status: 'no_answer', reason: 'no_answer', words: 'There was no answer in time.' } : UNREACHABLE
+export function unansweredOutcome(heard: boolean): DialOutcome {
+  return heard ? { status: 'no_answer', reason: 'no_answer', message: 'There was no answer in time.' } : UNREACHABLE
 }
 
 /** Explains why a challenge was not answered, or not again. */
-export function challengeWords(verdict: Exclude<ChallengeVerdict, 'answer'>): string {
-  switch (verdict) {
+export function challengeWords(outcome: Exclude<ChallengeResult, 'answer'>): string {
+  switch (outcome) {
     case 'rejected':
-      return TABLE[401]!.words
+      return TABLE[401]!.message
     case 'other_realm':
       return 'The carrier’s realm differs from the trunk’s realm.'
     case 'unsupported':
@@ -71,7 +71,7 @@ export function registrationWords(status: number, heard: boolean): string {
   if (status === 403) return 'The carrier does not allow this user to register.'
   if (status === 404) return 'The carrier does not know this user.'
   if (status === 423) return 'The carrier refuses every registration interval as too short.'
-  return verdictOf(status, heard).words
+  return outcomeOf(status, heard).message
 }
 
 /** Reads the seconds in Retry-After, Min-Expires or Expires. */
@@ -114,7 +114,7 @@ const TO_BE_SAID = new Set<Refusal>([
   'too_many_calls',
 ])
 
-export const mayBeSaid = (refusal: Refusal): boolean => TO_BE_SAID.has(refusal)
+export const isAnnounced = (refusal: Refusal): boolean => TO_BE_SAID.has(refusal)
 
 /**
  * With a fallback the carrier is redirected to it (302), which uses no line, no media and no money on our side. A

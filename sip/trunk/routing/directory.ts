@@ -42,7 +42,7 @@ function allowedBy(cidrs: readonly string[], source: string): boolean {
 const LEFT_MS = 3_600_000
 
 export type TrunksParts = {
-  readonly places: Pick<NextHopResolver, 'addressesOf'>
+  readonly nextHops: Pick<NextHopResolver, 'addressesOf'>
   readonly clock: Pick<Clock, 'now'>
   readonly log: Log
 }
@@ -78,10 +78,10 @@ export class Trunks {
   }
 
   private async resolveOne(uri: string): Promise<void> {
-    const { places, clock, log } = this.parts
+    const { nextHops, clock, log } = this.parts
     const known = this.addresses.get(uri) ?? new Map<string, number>()
     try {
-      const told = await places.addressesOf(uri)
+      const told = await nextHops.addressesOf(uri)
       const nowMs = clock.now()
       for (const address of told) known.set(address, nowMs)
       for (const [address, atMs] of known) if (nowMs - atMs > LEFT_MS) known.delete(address)

@@ -45,7 +45,7 @@ export class HostHealth {
   }
 
   /** Records any answer; `optionsMs` when it was to OPTIONS. */
-  spoke(host: TrunkHost, optionsMs?: number): void {
+  recordAnswer(host: TrunkHost, optionsMs?: number): void {
     const known = this.of(host)
     known.deadUntilMs = 0
     known.silent = false
@@ -54,7 +54,7 @@ export class HostHealth {
   }
 
   /** Records a missing answer, or one that the host is unavailable; `forMs` is its Retry-After. */
-  failed(host: TrunkHost, forMs: number | null = null): void {
+  recordFailure(host: TrunkHost, forMs: number | null = null): void {
     this.of(host).deadUntilMs = this.clock.now() + Math.min(forMs ?? DEAD_MS, LONGEST_DEAD_MS)
   }
 
@@ -62,7 +62,7 @@ export class HostHealth {
    * Records a missing answer to OPTIONS. Some hosts never answer it, so this counts as a failure only after earlier
    * answers.
    */
-  unanswered(host: TrunkHost): void {
+  recordSilence(host: TrunkHost): void {
     const known = this.of(host)
     known.silent = true
     known.optionsMs = null

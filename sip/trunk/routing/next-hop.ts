@@ -18,7 +18,7 @@ export type NextHop = {
 const MOST_SOURCES = 256
 
 /** The host whose health applies to this hop. */
-export const reached = ({ host, at }: NextHop): TrunkHost => at ?? host
+export const hostOfHop = ({ host, at }: NextHop): TrunkHost => at ?? host
 
 /** The URI by which a place is reached, where it is not the trunk's host itself. */
 export const nextHopUri = ({ at }: NextHop): string | null => (at === null ? null : trunkUri(at, null))

@@ -1,8 +1,8 @@
 /** Extracts SIP messages from drachtio's frames: those received, and those that the server reports as sent. Pure. */
 
 export type Framed = {
-  /** `sent` by us; `made_up` by the server because the network sent no answer. */
-  readonly way: 'came' | 'sent' | 'made_up'
+  /** `sent` by us; `generated` by the server because the network sent no answer. */
+  readonly way: 'came' | 'sent' | 'generated'
   readonly txnId: string
   /** Empty when the frame omits it (an ACK over the real drachtio-server). */
   readonly protocol: string
@@ -38,13 +38,13 @@ function readSip(tokens: readonly string[]): Leader {
   const at = hostPort(address, port)
   // A message that the server sends on its own in a dialog has source `application`, and the address is the far end's.
   if (source === 'application') return { way: 'sent', txnId, protocol, at: null, local: null }
-  return { way: at === null ? 'made_up' : 'came', txnId, protocol, at, local: hostPort(localHost, localPort) }
+  return { way: at === null ? 'generated' : 'came', txnId, protocol, at, local: hostPort(localHost, localPort) }
 }
 
 /** `id|response|msgId|OK|application|bytes|protocol|address|port|time|txn|…` */
 function readSent(tokens: readonly string[]): Leader | null {
-  const [, , , verdict, source, , protocol = '', address = '', port = '', , txnId = ''] = tokens
-  if (verdict !== 'OK' || source !== 'application') return null
+  const [, , , status, source, , protocol = '', address = '', port = '', , txnId = ''] = tokens
+  if (status !== 'OK' || source !== 'application') return null
   return { way: 'sent', txnId, protocol, at: hostPort(address, port), local: null }
 }
 

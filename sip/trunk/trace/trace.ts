@@ -3,29 +3,29 @@
  * and drachtio's alike. Neither reports messages that servers send on their own: 100 Trying, the ACK of a failure, the
  * answer to a CANCEL, and retransmissions.
  */
-import type { SipSeen } from '../../../media/contract/sip-trace.ts'
+import type { TracedMessage } from '../../../media/contract/sip-trace.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { formatHostPort } from '../../text/grammar.ts'
 import { parseUri } from '../../text/uri.ts'
 import { type Framed, readFrame } from './frame.ts'
 import { maskSecrets } from './mask.ts'
 
-type Seen = { -readonly [K in keyof SipSeen]: SipSeen[K] } & {
+type Seen = { -readonly [K in keyof TracedMessage]: TracedMessage[K] } & {
   readonly txnId: string
   /** The destination of our request is known only from its answer. */
   guessed: boolean
 }
-type Ends = { local: string | null; remote: string | null; transport: SipSeen['transport'] }
+type Ends = { local: string | null; remote: string | null; transport: TracedMessage['transport'] }
 type Dialog = {
   readonly seen: Seen[]
   bytes: number
-  leftOut: number
+  omitted: number
   touchedMs: number
   trunkId: string | null
   ends: Ends
 }
 
-export type Seens = { readonly messages: SipSeen[]; readonly left_out: number }
+export type TracedMessages = { readonly messages: TracedMessage[]; readonly omitted: number }
 
 /**
  * Most messages per dialog: enough for a call with its re-INVITEs. The middle is dropped first, since causes are at the
@@ -74,7 +74,7 @@ export class Traces {
     const held = this.held.get(sipCallId)
     if (held !== undefined) return held
     const ends: Ends = { local: null, remote: null, transport: 'udp' }
-    const dialog = this.loose.get(sipCallId) ?? { seen: [], bytes: 0, leftOut: 0, touchedMs, trunkId: null, ends }
+    const dialog = this.loose.get(sipCallId) ?? { seen: [], bytes: 0, omitted: 0, touchedMs, trunkId: null, ends }
     dialog.touchedMs = touchedMs
     this.loose.delete(sipCallId)
     this.loose.set(sipCallId, dialog)
@@ -91,7 +91,7 @@ export class Traces {
     while (dialog.seen.length > FIRST_KEPT && (dialog.seen.length > MOST_MESSAGES || dialog.bytes > MOST_BYTES)) {
       const [gone] = dialog.seen.splice(FIRST_KEPT, 1)
       dialog.bytes -= gone?.text.length ?? 0
-      dialog.leftOut += 1
+      dialog.omitted += 1
     }
   }
 
@@ -112,13 +112,13 @@ export class Traces {
   private drop(ids: Set<string>, sipCallId: string): void {
     const gone = this.held.get(sipCallId)
     const first = this.held.get([...ids][0]!)
-    if (gone !== undefined && first !== undefined) first.leftOut += gone.seen.length + gone.leftOut
+    if (gone !== undefined && first !== undefined) first.omitted += gone.seen.length + gone.omitted
     ids.delete(sipCallId)
     this.held.delete(sipCallId)
   }
 
   /** Removes and returns all messages of a call, in order. Returns null when nothing was recorded. */
-  take(callId: string): (Seens & { readonly trunkId: string | null }) | null {
+  take(callId: string): (TracedMessages & { readonly trunkId: string | null }) | null {
     const ids = this.byCall.get(callId)
     if (ids === undefined) return null
     this.byCall.delete(callId)
@@ -128,15 +128,15 @@ export class Traces {
   }
 
   /** Returns the messages of these Call-IDs and keeps them. */
-  peek(...sipCallIds: readonly string[]): Seens {
+  peek(...sipCallIds: readonly string[]): TracedMessages {
     return join(sipCallIds.flatMap(id => this.loose.get(id) ?? this.held.get(id) ?? []))
   }
 }
 
-function join(dialogs: readonly Dialog[]): Seens {
+function join(dialogs: readonly Dialog[]): TracedMessages {
   const all = dialogs.flatMap(({ seen }) => seen).sort((one, other) => one.at - other.at)
   const messages = all.map(({ txnId: _txn, guessed: _guessed, ...seen }) => seen)
-  return { messages, left_out: dialogs.reduce((sum, { leftOut }) => sum + leftOut, 0) }
+  return { messages, omitted: dialogs.reduce((sum, { omitted }) => sum + omitted, 0) }
 }
 
 const isResponse = (text: string): boolean => /^SIP\/2\.0 /i.test(text)
@@ -161,7 +161,7 @@ function seenOf(framed: Framed, ends: Ends, at: number): Seen {
   const local = ends.local ?? NOWHERE
   const ways = sent ? { source: local, target: remote } : { source: remote, target: local }
   const whole = text.length > LONGEST_MESSAGE ? `${text.slice(0, LONGEST_MESSAGE)}\r\n[cut]` : text
-  return { at, sent, ...ways, transport: ends.transport, made_up: way === 'made_up', text: whole, txnId, guessed }
+  return { at, sent, ...ways, transport: ends.transport, generated: way === 'generated', text: whole, txnId, guessed }
 }
 
 /** The answer reveals where its request had gone. */

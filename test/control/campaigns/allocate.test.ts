@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import {
   allocate,
+  type Capacity,
   type Demand,
-  dueTurns,
+  dueTokens,
   freeSlots,
   RAMP_MS,
-  type Room,
   type Served,
 } from '../../../control/outreach/campaigns/allocate.ts'
 
@@ -18,12 +18,12 @@ const demand = (id: string, ownerId: string, part: Partial<Demand> = {}): Demand
   trunks: [`trunk of ${ownerId}`],
   ...part,
 })
-const room = (calls: number, part: { owners?: [string, number][]; trunks?: [string, number][] } = {}): Room => ({
+const room = (calls: number, part: { owners?: [string, number][]; trunks?: [string, number][] } = {}): Capacity => ({
   calls,
   owners: new Map(part.owners),
   trunks: new Map(part.trunks),
 })
-const of = (demands: Demand[], some: Room, served: Served = new Map()) =>
+const of = (demands: Demand[], some: Capacity, served: Served = new Map()) =>
   Object.fromEntries(allocate(demands, some, served).grants)
 
 describe('what is left', () => {
@@ -126,13 +126,13 @@ describe('the places of a campaign', () => {
 
 describe('the turns of a trunk', () => {
   it('are given away a second ahead, and one at least where none is', () => {
-    expect(dueTurns(0, 100)).toBe(10)
-    expect(dueTurns(450, 100)).toBe(5)
-    expect(dueTurns(1000, 100)).toBe(0)
-    expect(dueTurns(760, 100)).toBe(0) // not worth a claim yet
-    expect(dueTurns(750, 100)).toBe(2)
-    expect(dueTurns(700, 1035)).toBe(1)
-    expect(dueTurns(0, 5000)).toBe(1)
-    expect(dueTurns(4000, 5000)).toBe(0)
+    expect(dueTokens(0, 100)).toBe(10)
+    expect(dueTokens(450, 100)).toBe(5)
+    expect(dueTokens(1000, 100)).toBe(0)
+    expect(dueTokens(760, 100)).toBe(0) // not worth a claim yet
+    expect(dueTokens(750, 100)).toBe(2)
+    expect(dueTokens(700, 1035)).toBe(1)
+    expect(dueTokens(0, 5000)).toBe(1)
+    expect(dueTokens(4000, 5000)).toBe(0)
   })
 })

@@ -21,7 +21,7 @@ export function stubEngine(deps: Deps, { capacity = 10_000, onPlace = (_: PlaceC
     bus: {
       ...deps.bus,
       engines: async () => [
-        { engine: 'stub', boot: '1', at: deps.clock.wall(), calls: 0, capacity, hears: true, rooms: false },
+        { engine: 'stub', boot: '1', at: deps.clock.wall(), calls: 0, capacity, stt_ready: true, rooms: false },
       ],
       async place(command) {
         placed.push({ id: command.plan.call_id, phone: command.plan.to, at: performance.now() })

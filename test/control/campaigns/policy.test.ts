@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, inject, it } from 'vitest'
 import { calleeZones, sameTime } from '../../../control/outreach/campaigns/callee-zone.ts'
-import { blockersOf, judge, type Question, type Standing } from '../../../control/outreach/campaigns/policy.ts'
+import {
+  blockersOf,
+  decideDial,
+  type Question,
+  type StartConditions,
+} from '../../../control/outreach/campaigns/policy.ts'
 import { cachedSpan, type DailyHours, isOpen, spanAt } from '../../../control/outreach/campaigns/zone.ts'
 import { MOVES, wallOpen, ZONES } from './wall.ts'
 
@@ -125,23 +130,31 @@ const question = (part: Partial<Question> = {}, campaign: Partial<Question['camp
   ...part,
 })
 
-describe('the verdict', () => {
+describe('the decision', () => {
   it('is to dial, with the end of what is allowed', () => {
-    expect(judge(question())).toEqual({ verdict: 'dial', reasons: [], untilMs: at('2026-01-07T19:00:00Z') })
-    expect(judge(question({ zones: ['Asia/Tokyo'], nowMs: at('2026-01-07T11:30:00Z') }))).toMatchObject({
-      verdict: 'dial',
+    expect(decideDial(question())).toEqual({ decision: 'dial', reasons: [], untilMs: at('2026-01-07T19:00:00Z') })
+    expect(decideDial(question({ zones: ['Asia/Tokyo'], nowMs: at('2026-01-07T11:30:00Z') }))).toMatchObject({
+      decision: 'dial',
       untilMs: at('2026-01-07T12:00:00Z'),
     })
-    expect(judge(question({ zones: [] }))).toMatchObject({ verdict: 'dial' })
+    expect(decideDial(question({ zones: [] }))).toMatchObject({ decision: 'dial' })
   })
 
   it('is to wait, for every reason, until none is left', () => {
     const abroad = question({ zones: ['Asia/Tokyo'] })
-    expect(judge(abroad)).toEqual({ verdict: 'wait', reasons: ['quiet_hours'], untilMs: at('2026-01-08T08:00:00Z') })
+    expect(decideDial(abroad)).toEqual({
+      decision: 'wait',
+      reasons: ['quiet_hours'],
+      untilMs: at('2026-01-08T08:00:00Z'),
+    })
     const retry = question({ contact: { attempts: 1, next_attempt_at: new Date('2026-01-07T19:30:00Z') } })
-    expect(judge(retry)).toEqual({ verdict: 'wait', reasons: ['retry_interval'], untilMs: at('2026-01-08T08:00:00Z') })
-    expect(judge(question({ nowMs: at('2026-01-07T22:00:00Z'), blockers: ['insufficient_balance'] }))).toEqual({
-      verdict: 'wait',
+    expect(decideDial(retry)).toEqual({
+      decision: 'wait',
+      reasons: ['retry_interval'],
+      untilMs: at('2026-01-08T08:00:00Z'),
+    })
+    expect(decideDial(question({ nowMs: at('2026-01-07T22:00:00Z'), blockers: ['insufficient_balance'] }))).toEqual({
+      decision: 'wait',
       reasons: ['insufficient_balance', 'outside_window', 'quiet_hours'],
       untilMs: at('2026-01-08T08:00:00Z'),
     })
@@ -149,10 +162,10 @@ describe('the verdict', () => {
 
   it('is to skip, for every reason, where no time would help', () => {
     const never = question({}, { window_start: '21:30', window_end: '23:00' })
-    expect(judge(never)).toEqual({ verdict: 'skip', reasons: ['no_common_hours'] })
+    expect(decideDial(never)).toEqual({ decision: 'skip', reasons: ['no_common_hours'] })
     const contact = { attempts: 3, next_attempt_at: new Date(0) }
-    expect(judge(question({ contact, doNotCall: true, blocked: 'premium_rate' }))).toEqual({
-      verdict: 'skip',
+    expect(decideDial(question({ contact, doNotCall: true, blocked: 'premium_rate' }))).toEqual({
+      decision: 'skip',
       reasons: ['do_not_call', 'premium_rate', 'attempts_exhausted'],
     })
   })
@@ -169,12 +182,12 @@ describe('the verdict', () => {
         )
         const quiet = { timezone: theirs[0]!, start: quiet_start, end: quiet_end, days: null }
         const may = (ms: number) => wallOpen(window, ms) && (theirs.length === 0 || !wallOpen(quiet, ms))
-        const judgement = judge(asked)
-        expect(judgement.verdict === 'dial').toBe(may(nowMs))
-        if (judgement.verdict === 'skip') return
-        const until = Math.min(judgement.untilMs ?? Infinity, nowMs + 2 * DAY_MS)
+        const decided = decideDial(asked)
+        expect(decided.decision === 'dial').toBe(may(nowMs))
+        if (decided.decision === 'skip') return
+        const until = Math.min(decided.untilMs ?? Infinity, nowMs + 2 * DAY_MS)
         for (let ms = nowMs; ms < until; ms += 60_000) expect([iso(ms), may(ms)]).toEqual([iso(ms), may(nowMs)])
-        if (judgement.untilMs !== null) expect(may(judgement.untilMs)).toBe(!may(nowMs))
+        if (decided.untilMs !== null) expect(may(decided.untilMs)).toBe(!may(nowMs))
       }),
       { numRuns },
     )
@@ -182,7 +195,7 @@ describe('the verdict', () => {
 })
 
 describe('what stands against a whole campaign', () => {
-  const fine: Standing = {
+  const fine: StartConditions = {
     campaign: { status: 'running', consent: {} as never, max_spend: null, spend: 0n },
     subscribed: true,
     lines: 1,
@@ -191,7 +204,7 @@ describe('what stands against a whole campaign', () => {
     hold: 100n,
     reserved: 0n,
   }
-  it.each<[string[], Partial<Standing>, Partial<Standing['campaign']>]>([
+  it.each<[string[], Partial<StartConditions>, Partial<StartConditions['campaign']>]>([
     [[], {}, {}],
     [[], {}, { max_spend: 150n, spend: 50n }],
     [['max_spend'], { reserved: 1n }, { max_spend: 150n, spend: 50n }],

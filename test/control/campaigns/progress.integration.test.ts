@@ -50,12 +50,12 @@ describe('why', () => {
   test('tells a draft what it lacks, and a running one that it dials', async () => {
     const { id } = await createFilled(owner, 1)
     const before = await why(id)
-    expect(before).toMatchObject({ would_dial: false, verdict: 'wait', status: 'pending', campaign_status: 'draft' })
+    expect(before).toMatchObject({ would_dial: false, decision: 'wait', status: 'pending', campaign_status: 'draft' })
     expect(reasons(before)).toEqual(['not_running', 'no_consent'])
     await step(owner, id, 'start')
     expect(await why(id)).toEqual({
       would_dial: true,
-      verdict: 'dial',
+      decision: 'dial',
       reasons: [],
       until: null,
       status: 'pending',
@@ -86,14 +86,14 @@ describe('why', () => {
     expect((await why(id)).would_dial).toBe(true)
     await owner.call('POST', '/do-not-call', { phone })
     const unwanted = await why(id)
-    expect([unwanted.verdict, reasons(unwanted)]).toEqual(['skip', ['do_not_call']])
+    expect([unwanted.decision, reasons(unwanted)]).toEqual(['skip', ['do_not_call']])
     await owner.call('DELETE', `/do-not-call/${phone}`)
     await control.deps.sql`update campaign_contacts set vars = '{"what": "PIN"}' where campaign_id = ${id}`
     const worded = await why(id)
-    expect([worded.verdict, reasons(worded)]).toEqual(['skip', ['moderation_rejected']])
+    expect([worded.decision, reasons(worded)]).toEqual(['skip', ['moderation_rejected']])
     await settle(control, id, { 1: 'skipped' })
     const over = await why(id)
-    expect([over.verdict, reasons(over)]).toEqual(['none', ['skipped', 'do_not_call']])
+    expect([over.decision, reasons(over)]).toEqual(['none', ['skipped', 'do_not_call']])
   })
 
   test('names the money that is missing', async () => {

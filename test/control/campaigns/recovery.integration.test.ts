@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControl } from '../../../control/app.ts'
 import { createReaper, handleEvent } from '../../../control/background/engine.ts'
+import { createCampaignDialer } from '../../../control/outreach/campaigns/dialer.ts'
 import { newPacerState, paceOnce, startPacer } from '../../../control/outreach/campaigns/pacer.ts'
-import { createCampaignDialer } from '../../../control/outreach/campaigns/place.ts'
 import { connect, connectAlone, type Sql } from '../../../control/platform/db/connect.ts'
-import { createPace } from '../../../media/bus/dial-rate.ts'
+import { createDialRateLimiter } from '../../../media/bus/dial-rate.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
@@ -145,7 +145,7 @@ test('news of a start that come late do not close what a later start of that eng
   )
   await until(() => taken.length === 1, 'the command')
   await reader.stop()
-  await now.heartbeat({ calls: 1, capacity: 1, hears: true, rooms: false })
+  await now.heartbeat({ calls: 1, capacity: 1, stt_ready: true, rooms: false })
   const { boot } = now
   const at = control.deps.clock.wall()
   const head = { v: 1, call_id: calls[0]!, owner_id: owner.ownerId, seq: 1, at } as const
@@ -322,11 +322,11 @@ test('a campaign dials as fast as its trunk may, and never faster', async () => 
     return waitMs
   }
   const noted = { eval: given } as unknown as typeof redis
-  const turn = createPace({ redis: noted, key: busKeys(config.redis_prefix).trunkTurn, clock })
+  const turn = createDialRateLimiter({ redis: noted, key: busKeys(config.redis_prefix).trunkRateToken, clock })
   const done: Promise<unknown>[] = []
   const signal = new AbortController().signal
   const dial = async (callId: string) => {
-    if (await turn({ trunkId: owner.trunkId, maxCps, patienceMs: 60_000, signal })) dialed.push(performance.now())
+    if (await turn({ trunkId: owner.trunkId, maxCps, maxWaitMs: 60_000, signal })) dialed.push(performance.now())
     await end(control.deps, callId, { status: 'busy', ended_reason: 'busy' })
   }
   const own = stubEngine(control.deps, { onPlace: ({ plan }) => void done.push(dial(plan.call_id)) })

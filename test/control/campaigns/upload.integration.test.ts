@@ -5,7 +5,7 @@ import { createControl, createTenant, type Tenant, type TestControl } from '../.
 import { plainFetch } from '../../support/receiver.ts'
 import { countedRows, createDraft, nextCallee, step, upload } from './support.ts'
 
-const barring = { blocked_prefixes: ['+882', '+33'], allowed_prefixes: [] }
+const dialingLimits = { blocked_prefixes: ['+882', '+33'], allowed_prefixes: [] }
 const MODEL = 'http://moderation.test/v1/moderations'
 
 let control: TestControl
@@ -71,7 +71,7 @@ describe('numbers as people write them', () => {
       ...[{ phone: ' +14155550123 ', name: ' Anna ', vars: { n: 1, b: true, s: 'x' } }, { phone: '4155550123' }],
       { phone: '+14155550124', name: '', vars: {} },
     ]
-    const { good, duplicates, invalid } = await readEntries(rows, { region: 'US', barring })
+    const { good, duplicates, invalid } = await readEntries(rows, { region: 'US', dialingLimits })
     expect(invalid.map(({ index, code }) => [index, code])).toEqual([
       ...[0, 1, 2, 3].map(index => [index, 'not_an_object']),
       ...[

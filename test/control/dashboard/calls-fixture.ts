@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import type { Turn } from '../../../control/dashboard/page/calls/timeline.ts'
 import { encodeWav } from '../../../media/audio/wav.ts'
 import type { CallRecord } from '../../../media/contract/messages.ts'
-import type { SipSeen, SipTrace } from '../../../media/contract/sip-trace.ts'
+import type { SipTrace, TracedMessage } from '../../../media/contract/sip-trace.ts'
 
 const RATE = 8000
 export const SECONDS = 24
@@ -60,11 +60,11 @@ export const latency: CallRecord['latency'] = {
 
 export const [ours, theirs, other] = ['192.0.2.1:5070', '198.51.100.9:5060', '203.0.113.4:5060']
 const sdp = '\r\n\r\nv=0\r\nm=audio 4000 RTP/AVP 0 8\r\na=rtpmap:0 PCMU/8000\r\na=rtpmap:8 PCMA/8000\r\n'
-const seen = (sent: boolean, ms: number, text: string, part: Partial<SipSeen> = {}): SipSeen => ({
+const seen = (sent: boolean, ms: number, text: string, part: Partial<TracedMessage> = {}): TracedMessage => ({
   at: Date.UTC(2026, 2, 2, 9, 14, 5, 120) + ms,
   sent,
   transport: 'udp',
-  made_up: false,
+  generated: false,
   text,
   ...(sent ? { source: ours, target: theirs } : { source: theirs, target: ours }),
   ...part,
@@ -75,12 +75,12 @@ export const refused: SipTrace = {
     seen(false, 12, 'SIP/2.0 401 Unauthorized\r\nCSeq: 1 INVITE\r\n\r\n'),
     seen(true, 15, `INVITE sip:+49301234@carrier.example SIP/2.0\r\nCSeq: 2 INVITE\r\nAuthorization: Digest x${sdp}`),
     seen(true, 9000, `INVITE sip:+49301234@other.example SIP/2.0\r\nCSeq: 3 INVITE${sdp}`, { target: other }),
-    seen(false, 32_015, 'SIP/2.0 408 Request Timeout\r\nCSeq: 3 INVITE\r\n\r\n', { made_up: true, source: '?' }),
+    seen(false, 32_015, 'SIP/2.0 408 Request Timeout\r\nCSeq: 3 INVITE\r\n\r\n', { generated: true, source: '?' }),
   ],
-  left_out: 3,
+  omitted: 3,
   diagnosis: {
     code: 'no_response',
-    words: '203.0.113.4:5060 never answered our INVITE.',
+    message: '203.0.113.4:5060 never answered our INVITE.',
     advice: 'Check host and port.',
     evidence: [3, 4],
   },
@@ -105,7 +105,7 @@ export const usedTool = {
   arguments: { day: 'friday', guests: 4 },
   started_ms: 10_700,
   ms: 412,
-  verdict: 'ok' as const,
+  status: 'ok' as const,
   http_status: 200,
   result: '{"free":["19:00","21:00"]}',
   filler: ['One moment, please.'],
@@ -121,7 +121,7 @@ export const talked: Partial<CallRecord> = {
   extracted: { guests: 4, day: 'Friday', wishes: ['terrace', 'quiet'], contact: { phone: '+49301234' }, child: false },
   goal_reached: true,
   goal_evidence: 'Seven is fine.',
-  sip: { ...refused, messages: refused.messages.slice(0, 3), left_out: 0, diagnosis: null },
+  sip: { ...refused, messages: refused.messages.slice(0, 3), omitted: 0, diagnosis: null },
 }
 
 export const hostile = [
@@ -157,7 +157,7 @@ export const hostileTalk: Partial<CallRecord> = {
   contact_name: hostile,
   sip: {
     messages: [seen(true, 0, `INVITE sip:${hostile}@x SIP/2.0\r\nX: ${hostile}`, { target: hostile })],
-    left_out: 0,
-    diagnosis: { code: 'forbidden', words: hostile, advice: hostile, evidence: [0] },
+    omitted: 0,
+    diagnosis: { code: 'forbidden', message: hostile, advice: hostile, evidence: [0] },
   },
 }

@@ -106,7 +106,7 @@ describe('what the page makes of a call', () => {
       reasons: listed(detail.ended_reason),
       answeredBy: listed(detail.answered_by),
       roles: listed(detail.transcript.items.properties.role),
-      verdicts: listed(detail.tool_calls.items.properties.verdict),
+      toolStatus: listed(detail.tool_calls.items.properties.status),
     }
     const codes: string[] = listed(schemas.Diagnosis.properties.code)
     expect(lists['reasons']!.length).toBeGreaterThan(30)
@@ -115,7 +115,7 @@ describe('what the page makes of a call', () => {
       for (const [name, values] of Object.entries(lists)) expect(Object.keys(words[name])).toEqual(values)
       expect(Object.keys(words.advice)).toEqual(lists['reasons']!.filter(reason => adviceFor(reason)))
       const diagnosis = read(`dashboard/page/diagnosis/words.${language}.json`)
-      expect([Object.keys(diagnosis.words), Object.keys(diagnosis.advice)]).toEqual([codes, codes])
+      expect([Object.keys(diagnosis.message), Object.keys(diagnosis.advice)]).toEqual([codes, codes])
     }
   })
 })

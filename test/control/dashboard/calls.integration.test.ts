@@ -94,7 +94,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     const key = recordingKey(owner.ownerId, id)
     const file = join(folder, id)
     writeFileSync(file, sound)
-    await control.deps.blobs.take(key, file, { contentType: 'audio/wav', signal: new AbortController().signal })
+    await control.deps.blobs.store(key, file, { contentType: 'audio/wav', signal: new AbortController().signal })
     return { key, duration_ms: SECONDS * 1000, bytes: sound.length }
   }
 

@@ -29,7 +29,7 @@ beforeAll(async () => {
   running = await startControl(control.deps)
   address = await control.app.listen({ port: 0, host: '127.0.0.1' })
   engine = control.engine()
-  const heartbeat = () => engine.heartbeat({ calls: 0, capacity: 100, hears: true, rooms: false })
+  const heartbeat = () => engine.heartbeat({ calls: 0, capacity: 100, stt_ready: true, rooms: false })
   await heartbeat()
   beat = setInterval(() => void heartbeat().catch(() => {}), 2000)
   engine.onPlace(
@@ -456,7 +456,7 @@ describe('words', () => {
     have(words.status, enumOf('Campaign', 'status'))
     have(words.pauseReason, enumOf('Campaign', 'pause_reason'))
     have(words.contactStatus, enumOf('CampaignContact', 'status'))
-    have(words.why.verdict, enumOf('CampaignContactWhy', 'verdict'))
+    have(words.why.decision, enumOf('CampaignContactWhy', 'decision'))
     have(words.why.codes, Object.keys(reasons))
     have(words.upload.codes, schemas.CampaignUpload.properties.invalid.items.properties.code.enum)
   })

@@ -270,7 +270,7 @@ describe('closed lists', () => {
   ]
   const { llm, llm_fallback, speech_to_text, text_to_speech } = project
   const values: Record<string, string[]> = {
-    'trial.verdicts': trial.verdict.enum,
+    'trial.statuses': trial.status.enum,
     'knowledge.kinds': source.kind.enum,
     'knowledge.status': source.status.enum,
     'knowledge.reasons': source.skipped.items.properties.reason.enum,

@@ -46,7 +46,7 @@ const tool = (name: string, started_ms: number) => ({
   started_ms,
   arguments: {},
   ms: 5,
-  verdict: 'ok' as const,
+  status: 'ok' as const,
   http_status: 200,
   result: 'x',
   filler: [],
@@ -125,7 +125,7 @@ describe('a live call', () => {
       { type: 'monitor.changed', monitor_id, mode: 'takeover' },
     ])
     expect(joined).toMatchObject({ modes: { m: 'takeover' }, wanted: 'manager' })
-    expect(follow([{ type: 'transfer.settled', name: 'manager', taken: true }], joined).wanted).toBe(null)
+    expect(follow([{ type: 'transfer.settled', name: 'manager', accepted: true }], joined).wanted).toBe(null)
     expect(follow([{ type: 'monitor.left', monitor_id }], joined).modes).toEqual({})
     expect(follow([{ type: 'call.closing' }], joined)).toMatchObject({ wanted: null, isClosing: true })
   })
@@ -161,9 +161,9 @@ describe('words', () => {
   })
 
   it.each(['en', 'ru'])('name every verdict of a tool and every mode of an operator in %s', language => {
-    const { verdicts } = read(join(page, `talk/words.${language}.json`))
-    const known = schemas.CallDetail.properties.tool_calls.items.properties.verdict.enum
-    expect(Object.keys(verdicts).sort()).toEqual([...known].sort())
+    const { toolStatus } = read(join(page, `talk/words.${language}.json`))
+    const known = schemas.CallDetail.properties.tool_calls.items.properties.status.enum
+    expect(Object.keys(toolStatus).sort()).toEqual([...known].sort())
     const { modes } = read(join(page, `live/words.${language}.json`))
     expect(Object.keys(modes).sort()).toEqual([...schemas.MonitorSession.properties.mode.enum].sort())
   })

@@ -9,7 +9,7 @@ import type { SipMessage, SipRequest } from '../../../sip/text/message.ts'
 import { headerOf } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../../sip/peer.ts'
 import { Bench } from '../../sip/trunk/bench.ts'
-import { proofIn } from '../../sip/trunk/prove.ts'
+import { proofIn } from '../../sip/trunk/digest-server.ts'
 import { chromiumPath, openBrowser, type TestBrowser, type TestPage } from '../../support/chromium.ts'
 import { createControl, type TestControl } from '../../support/control.ts'
 import { openWith, overflow, rest, screenshot, seriousViolations, shown, signUp } from '../../support/dashboard.ts'
@@ -70,7 +70,7 @@ async function openEngine(engine: EngineBus): Promise<void> {
   const follow = () => bench.setTrunks(...directory.all())
   directory.onChange(follow)
   follow()
-  const beat = () => engine.heartbeat({ calls: 0, capacity: 5, hears: true, rooms: false })
+  const beat = () => engine.heartbeat({ calls: 0, capacity: 5, stt_ready: true, rooms: false })
   await beat()
   const beating = setInterval(() => void beat(), 1000)
   closers.push(

@@ -232,13 +232,13 @@ describe('a file', () => {
 
   test('that cannot be stored is told so, and is nowhere', async () => {
     const { blobs } = control.deps
-    const take = blobs.take
-    blobs.take = () => Promise.reject(new Error('the disk is full'))
+    const store = blobs.store
+    blobs.store = () => Promise.reject(new Error('the disk is full'))
     try {
       const refused = await send(owner, formOf(['full.txt', 'Nowhere to go.']))
       expect([refused.status, refused.body.code]).toEqual([503, 'service_unavailable'])
     } finally {
-      blobs.take = take
+      blobs.store = store
     }
     const rows = await control.deps.sql`select 1 from knowledge_sources where name = 'full.txt'`
     expect(rows).toEqual([])
@@ -247,14 +247,14 @@ describe('a file', () => {
 
   test('that another request could not store is there all the same', async () => {
     const { blobs, sql } = control.deps
-    const take = blobs.take
+    const store = blobs.store
     const waiting: (() => void)[] = []
     const storing = () => until(() => waiting.length === 2, 'both to store')
-    blobs.take = async (...args) => {
+    blobs.store = async (...args) => {
       const isFirst = waiting.length === 0
       await new Promise<void>(resolve => waiting.push(resolve))
       if (isFirst) throw new Error('the disk is full')
-      await take(...args)
+      await store(...args)
     }
     const form = () => formOf(['both.txt', 'Sent by two at once.'])
     try {
@@ -271,7 +271,7 @@ describe('a file', () => {
       expect(await settled(owner, body.id)).toMatchObject({ name: 'both.txt', status: 'ready' })
       expect(await sql`select 1 from knowledge_sources where name = 'both.txt'`).toHaveLength(1)
     } finally {
-      blobs.take = take
+      blobs.store = store
     }
     expect((await send(owner, form())).status).toBe(201)
   }, 180_000)
@@ -335,7 +335,7 @@ describe('gone', () => {
     const key = contentKey({ id: randomUUID(), owner_id: tenant.ownerId })
     const file = `${control.deps.knowledge!.temp}/orphan`
     await writeFile(file, 'x')
-    await control.deps.blobs.take(key, file, { contentType: 'text/plain', signal: AbortSignal.timeout(5000) })
+    await control.deps.blobs.store(key, file, { contentType: 'text/plain', signal: AbortSignal.timeout(5000) })
     // Nobody believes its key any more: that needs no waiting here.
     const clock = { ...control.deps.clock, after: (_: number, run: () => void) => control.deps.clock.after(0, run) }
     await eraseAccount({ ...control.deps, clock }, tenant.ownerId)

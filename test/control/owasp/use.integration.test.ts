@@ -139,7 +139,7 @@ describe('API7, requests of ours to where a customer says: nothing inside is rea
       const kept = await tenant.call('PATCH', `/projects/${tenant.projectId}`, { tools: [tool] })
       if (kept.status >= 400) return
       const { body } = await tenant.call('POST', `/projects/${tenant.projectId}/tools/look/test`, { arguments: {} })
-      expect([url, body.verdict]).not.toEqual([url, 'ok'])
+      expect([url, body.status]).not.toEqual([url, 'ok'])
     },
     'llm.base_url': url => unreachable(`${url}v1/chat/completions`),
     'llm_fallback[].base_url': url => unreachable(`${url}v1/chat/completions`),

@@ -5,13 +5,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, describe, expect, it } from 'vitest'
-import type { Outcome } from '../../../infra/tools/test-runner.ts'
+import type { RunResult } from '../../../infra/tools/test-runner.ts'
 
 const runner = join(import.meta.dirname, '../../../infra/tools/test-runner.ts')
 const folder = mkdtempSync(join(tmpdir(), 'parley-runner-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-async function run(args: string[], env: Record<string, string> = {}): Promise<Outcome> {
+async function run(args: string[], env: Record<string, string> = {}): Promise<RunResult> {
   const options = JSON.stringify({ folder, args, full: false })
   const script = `
     import { runTests } from ${JSON.stringify(runner)}
@@ -27,7 +27,7 @@ async function run(args: string[], env: Record<string, string> = {}): Promise<Ou
       ...env,
     },
   })
-  return JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as Outcome
+  return JSON.parse(stdout.trimEnd().split('\n').at(-1)!) as RunResult
 }
 
 describe('a run', () => {

@@ -65,7 +65,7 @@ describe('tools', () => {
     await talk.line.agentTurn()
     await talk.line.caller(600)
     await talk.line.silence(1500)
-    expect(talk.tools()).toMatchObject([{ name: 'do_not_call', verdict: 'ok' }])
+    expect(talk.tools()).toMatchObject([{ name: 'do_not_call', status: 'ok' }])
     talk.conversation.stop()
     await talk.conversation.settled()
     expect(talk.conversation.doNotCall).toBe(true)
@@ -87,7 +87,7 @@ describe('tools', () => {
       await line.silence(1500)
       conversation.stop()
       expect(await soon(conversation.settled())).toBe('settled')
-      expect(tools()).toMatchObject([{ verdict: 'failed' }])
+      expect(tools()).toMatchObject([{ status: 'failed' }])
     },
   )
 
@@ -296,7 +296,7 @@ describe('an agent that has said goodbye', () => {
     while (line.agent.at(-1)) await line.silence(20)
     await line.caller(6000)
     expect(ended).toEqual(['agent_hangup'])
-    expect(tools()).toMatchObject([{ name: 'end_call', verdict: 'ok' }])
+    expect(tools()).toMatchObject([{ name: 'end_call', status: 'ok' }])
   })
 })
 

@@ -257,7 +257,7 @@ describe('a tool', () => {
     ])
     expect(conversation.transcript.toolCalls[0]).toMatchObject({
       name: 'look_up',
-      verdict: 'ok',
+      status: 'ok',
       result: '{"found":7}',
       filler: ['One moment.'],
     })
@@ -281,7 +281,7 @@ describe('a tool', () => {
     await line.silence(100)
     await line.caller(500)
     await line.agentTurn()
-    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'ok' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ status: 'ok' })
     expect(turns().at(-1)).toMatchObject({ text: 'It is seven.', interrupted: false })
     expect(llm.requests.at(-1)!.messages.map(message => message.role)).toEqual([
       'agent',
@@ -299,7 +299,7 @@ describe('a tool', () => {
     await line.silence(1500)
     conversation.stop()
     await line.silence(100)
-    expect(conversation.transcript.toolCalls[0]).toMatchObject({ verdict: 'aborted' })
+    expect(conversation.transcript.toolCalls[0]).toMatchObject({ status: 'aborted' })
     expect(clock.now()).toBeLessThan(60_000)
   })
 

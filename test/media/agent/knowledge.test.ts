@@ -37,7 +37,7 @@ it('the passages are on the tool call and in the transcript, with the names of t
   ]
   const { used, turn, told } = await talk(async () => [first, second])
   const knowledge = [first, second].map(({ chunk_id, source_id, source }) => ({ chunk_id, source_id, source }))
-  expect(used).toMatchObject({ verdict: 'ok', knowledge })
+  expect(used).toMatchObject({ status: 'ok', knowledge })
   expect(turn).toMatchObject({ text: 'search_knowledge: ok (hours.md, prices.md)', knowledge })
   expect(told).toMatchObject({
     result: JSON.stringify([
@@ -61,9 +61,9 @@ it('of many only those that the model was told of', async () => {
 
 it('nothing found, or no answer in time, is told in words and names no source', async () => {
   const { used, turn } = await talk(async () => [])
-  expect(used).toMatchObject({ verdict: 'ok', result: 'Nothing was found. Say that you do not know.' })
+  expect(used).toMatchObject({ status: 'ok', result: 'Nothing was found. Say that you do not know.' })
   expect([used.knowledge, turn.text, turn.knowledge]).toEqual([undefined, 'search_knowledge: ok', undefined])
   const late = await talk(() => Promise.reject(new Error('no answer to knowledge.search')))
-  expect(late.used).toMatchObject({ verdict: 'failed', result: 'It did not work.' })
+  expect(late.used).toMatchObject({ status: 'failed', result: 'It did not work.' })
   expect(late.turn.text).toBe('search_knowledge: failed')
 })

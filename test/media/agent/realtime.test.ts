@@ -213,7 +213,7 @@ describe('tools', () => {
     const results = server.items().filter(item => item.type === 'function_call_output')
     expect(results.map(({ call_id }) => call_id).sort()).toEqual(['c1', 'c2'])
     expect(results.every(({ output }) => output!.includes('"from"'))).toBe(true)
-    expect(talk.transcript.toolCalls.map(({ name, verdict }) => [name, verdict])).toEqual([
+    expect(talk.transcript.toolCalls.map(({ name, status }) => [name, status])).toEqual([
       ['quick', 'ok'],
       ['slow', 'ok'],
     ])
@@ -250,7 +250,7 @@ describe('tools', () => {
     await line.caller(500)
     await line.agentTurn()
     await line.agentTurn()
-    expect(talk.transcript.toolCalls[0]).toMatchObject({ verdict: 'ok' })
+    expect(talk.transcript.toolCalls[0]).toMatchObject({ status: 'ok' })
     expect(said().at(-1)).toEqual(['agent', 'It is seven.'])
   })
 
@@ -259,7 +259,7 @@ describe('tools', () => {
     server.scripts.push({ parts: [{ call: 'nothing' }, { call: 'look_up', args: '{"a"' }] })
     await line.caller(600)
     await line.agentTurn()
-    expect(talk.transcript.toolCalls.map(({ verdict }) => verdict).sort()).toEqual(['bad_arguments', 'unknown_tool'])
+    expect(talk.transcript.toolCalls.map(({ status }) => status).sort()).toEqual(['bad_arguments', 'unknown_tool'])
     expect(server.items().filter(item => item.type === 'function_call_output')).toHaveLength(2)
   })
 
@@ -281,7 +281,7 @@ describe('tools', () => {
     await line.silence(1000)
     expect(ended).toEqual(['agent_hangup'])
     expect(turns().at(-1)).toMatchObject({ heard_text: 'Goodbye then.', interrupted: false })
-    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'ok' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', status: 'ok' }])
   })
 
   it('do not end the call of one who goes on', async () => {
@@ -294,7 +294,7 @@ describe('tools', () => {
     await line.agentTurn()
     await line.silence(1000)
     expect(ended).toEqual([])
-    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', verdict: 'aborted' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', status: 'aborted' }])
     expect(server.items().some(item => item.call_id === 'bye' && item.output?.includes('goes on'))).toBe(true)
   })
 
@@ -312,10 +312,7 @@ describe('tools', () => {
     await line.silence(1000)
     expect(said().at(-1)).toEqual(['agent', 'It is seven.'])
     expect(ended).toEqual([])
-    expect(talk.transcript.toolCalls.map(({ name, verdict }) => [name, verdict])).toContainEqual([
-      'end_call',
-      'aborted',
-    ])
+    expect(talk.transcript.toolCalls.map(({ name, status }) => [name, status])).toContainEqual(['end_call', 'aborted'])
     expect(server.items().some(item => item.call_id === 'bye' && item.output)).toBe(true)
   })
 
@@ -360,7 +357,7 @@ describe('tools', () => {
     await line.silence(800)
     talk.stop()
     await talk.settled()
-    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'slow', verdict: 'aborted' }])
+    expect(talk.transcript.toolCalls).toMatchObject([{ name: 'slow', status: 'aborted' }])
   })
 })
 

@@ -24,7 +24,7 @@ describe('several tools in one answer', () => {
     await line.agentTurn()
     await line.caller(800)
     await line.agentTurn(5000)
-    expect(tools().map(({ name, verdict }) => [name, verdict])).toEqual([
+    expect(tools().map(({ name, status }) => [name, status])).toEqual([
       ['weather', 'ok'],
       ['news', 'ok'],
     ])
@@ -50,7 +50,7 @@ describe('several tools in one answer', () => {
     await line.caller(800)
     await line.agentTurn(5000)
     expect(asked).toEqual(['weather'])
-    expect(tools().map(({ verdict }) => verdict)).toEqual(['ok', 'ok'])
+    expect(tools().map(({ status }) => status)).toEqual(['ok', 'ok'])
   })
 
   it('that are too many are refused in words', async () => {
@@ -66,7 +66,7 @@ describe('several tools in one answer', () => {
     await line.caller(800)
     await line.agentTurn(5000)
     expect(asked.length).toBeLessThan(10)
-    expect(tools().filter(({ verdict }) => verdict === 'failed').length).toBe(30 - asked.length)
+    expect(tools().filter(({ status }) => status === 'failed').length).toBe(30 - asked.length)
   })
 
   it('say one filler for all, not one each', async () => {
@@ -193,7 +193,7 @@ describe("an agent's own tools", () => {
     await line.caller(600)
     await line.agentTurn()
     expect(tools()).toMatchObject([
-      { name: 'take_message', verdict: 'ok', arguments: { message: 'Tell Mary I called.' } },
+      { name: 'take_message', status: 'ok', arguments: { message: 'Tell Mary I called.' } },
     ])
     expect(llm.requests.at(-1)!.messages.some(message => message.role === 'tool')).toBe(true)
   })
@@ -209,7 +209,7 @@ describe("an agent's own tools", () => {
     await line.caller(800)
     await line.agentTurn()
     expect(pressed).toEqual(['2,,7'])
-    expect(tools()).toMatchObject([{ name: 'send_digits', verdict: 'ok' }])
+    expect(tools()).toMatchObject([{ name: 'send_digits', status: 'ok' }])
     expect(agentTexts().at(-1)).toBe('Here it is.')
   })
 
@@ -220,7 +220,7 @@ describe("an agent's own tools", () => {
     ['transfer_call', { to: 'sales' }, 'failed'],
     ['search_knowledge', { query: 'hours' }, 'failed'],
     ['make_coffee', {}, 'unknown_tool'],
-  ])('%s with %o ends in words for the model: %s', async (name, args, verdict) => {
+  ])('%s with %o ends in words for the model: %s', async (name, args, status) => {
     const { line, tools, agentTexts } = openTalk({
       says: ['Do it.'],
       replies: callThenTell(call(name, args)),
@@ -234,7 +234,7 @@ describe("an agent's own tools", () => {
     await line.agentTurn()
     await line.caller(800)
     await line.agentTurn()
-    expect(tools()).toMatchObject([{ name, verdict }])
+    expect(tools()).toMatchObject([{ name, status }])
     expect(agentTexts().at(-1)).toBe('Here it is.')
   })
 
@@ -262,7 +262,7 @@ describe("an agent's own tools", () => {
     await line.agentTurn()
     await line.silence(300)
     expect(ended).toEqual(['agent_hangup'])
-    expect(tools()).toMatchObject([{ name: 'end_call', verdict: 'ok' }])
+    expect(tools()).toMatchObject([{ name: 'end_call', status: 'ok' }])
   })
 
   it('do not hang up before a result was told', async () => {
@@ -279,7 +279,7 @@ describe("an agent's own tools", () => {
     await line.silence(400)
     expect(agentTexts().at(-1)).toBe('Done. Bye.')
     expect(ended).toEqual(['agent_hangup'])
-    expect(tools().map(({ name, verdict }) => `${name} ${verdict}`)).toEqual([
+    expect(tools().map(({ name, status }) => `${name} ${status}`)).toEqual([
       'weather ok',
       'end_call aborted',
       'end_call ok',

@@ -39,7 +39,7 @@ describe('a tool', () => {
 
   it('takes half a character for what it is', async () => {
     const outcome = await runTool(tool(), { id: '\ud83d' }, {}, () => Promise.reject(new Error('none')), signal)
-    expect(outcome.verdict).toBe('network_error')
+    expect(outcome.status).toBe('network_error')
   })
 
   it("does not run a customer's pattern on the loop that paces the sound", () => {

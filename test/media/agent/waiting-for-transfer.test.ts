@@ -48,5 +48,5 @@ it('takes no more about the caller than a sentence', async () => {
   await w.line.caller(600)
   await w.line.agentTurn()
   expect(abouts).toEqual([])
-  expect(w.tools()).toMatchObject([{ verdict: 'bad_arguments' }])
+  expect(w.tools()).toMatchObject([{ status: 'bad_arguments' }])
 })

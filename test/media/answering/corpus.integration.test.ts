@@ -12,7 +12,7 @@ import { loadModels } from '../../../media/models/speech/sherpa.ts'
 import { babbleOf, type Clip, index, type Sound, soundOf } from '../../corpus/answering/sounds.ts'
 import { liveStt, readRecorded, recordedStt } from '../../corpus/answering/stt.ts'
 import { quietLog } from '../../support/world.ts'
-import { type Judged, judgeSound, type SttReader, verdictAt } from './listening.ts'
+import { type Judged, judgeSound, resultAt, type SttReader } from './listening.ts'
 
 /** A result counts when it is given within three seconds of the far end's first sound. */
 const WITHIN_MS = 3000
@@ -20,7 +20,7 @@ const PEOPLE_LOST = 0.02
 const MACHINES_FOUND = 0.9
 /** Judged blind: 11 of 14. */
 const HELD_FOUND = 0.75
-const VERDICTS = ['human', 'voicemail', 'screening', 'ivr', 'fax', 'unknown'] as const
+const ANSWERING_RESULTS = ['human', 'voicemail', 'screening', 'ivr', 'fax', 'unknown'] as const
 
 interface Result {
   clip: Clip
@@ -31,7 +31,7 @@ interface Result {
 }
 
 const clips = index()
-const isMachine = (verdict: string) => verdict !== 'human' && verdict !== 'unknown'
+const isMachine = (result: string) => result !== 'human' && result !== 'unknown'
 const share = (part: number, whole: number) => (whole === 0 ? 0 : part / whole)
 const percent = (value: number) => `${(value * 100).toFixed(1)} %`
 
@@ -43,8 +43,8 @@ async function judgeAll(sttWith: (clip: Clip, sound: Sound) => Promise<SttReader
     results.push({
       clip,
       judged,
-      soon: verdictAt(judged, WITHIN_MS)?.verdict ?? 'unknown',
-      late: judged.verdicts.at(-1)?.verdict ?? 'unknown',
+      soon: resultAt(judged, WITHIN_MS)?.result ?? 'unknown',
+      late: judged.results.at(-1)?.result ?? 'unknown',
     })
   }
   return results
@@ -60,7 +60,7 @@ interface Figures {
 function figuresOf(results: readonly Result[]): Figures {
   const people = results.filter(({ clip }) => clip.label === 'human')
   const machines = results.filter(({ clip }) => clip.label !== 'human')
-  const lostOnce = ({ judged }: Result) => judged.verdicts.some(({ verdict }) => isMachine(verdict))
+  const lostOnce = ({ judged }: Result) => judged.results.some(({ result }) => isMachine(result))
   return {
     peopleLost: share(people.filter(({ soon }) => isMachine(soon)).length, people.length),
     peopleLostEver: share(people.filter(lostOnce).length, people.length),
@@ -69,10 +69,10 @@ function figuresOf(results: readonly Result[]): Figures {
   }
 }
 
-/** When the verdict that was right by three seconds was given, from the first sound; or, for people, from their last. */
+/** When the result that was right by three seconds was given, from the first sound; or, for people, from their last. */
 function times(results: readonly Result[], from: 'first' | 'last'): string {
   const given = results
-    .map(({ clip, judged }) => (verdictAt(judged, WITHIN_MS)?.afterMs ?? 0) - (from === 'last' ? clip.voice_ms : 0))
+    .map(({ clip, judged }) => (resultAt(judged, WITHIN_MS)?.afterMs ?? 0) - (from === 'last' ? clip.voice_ms : 0))
     .sort((a, b) => a - b)
   const at = (q: number) => given[Math.min(given.length - 1, Math.floor(q * given.length))] ?? 0
   return `p50 ${Math.round(at(0.5))} ms, p95 ${Math.round(at(0.95))} ms`
@@ -80,11 +80,11 @@ function times(results: readonly Result[], from: 'first' | 'last'): string {
 
 function tell(name: string, results: readonly Result[]): Figures {
   const figures = figuresOf(results)
-  const lines = [`${name}: ${results.length} clips, verdict ${WITHIN_MS} ms after the first sound`]
-  lines.push(`${'label'.padEnd(11)}${VERDICTS.map(verdict => verdict.padStart(10)).join('')}`)
-  for (const label of VERDICTS.slice(0, 5)) {
+  const lines = [`${name}: ${results.length} clips, result ${WITHIN_MS} ms after the first sound`]
+  lines.push(`${'label'.padEnd(11)}${ANSWERING_RESULTS.map(result => result.padStart(10)).join('')}`)
+  for (const label of ANSWERING_RESULTS.slice(0, 5)) {
     const own = results.filter(({ clip }) => clip.label === label)
-    const cells = VERDICTS.map(verdict => String(own.filter(({ soon }) => soon === verdict).length).padStart(10))
+    const cells = ANSWERING_RESULTS.map(result => String(own.filter(({ soon }) => soon === result).length).padStart(10))
     lines.push(`${label.padEnd(11)}${cells.join('')}`)
   }
   const people = results.filter(({ clip, soon }) => clip.label === 'human' && soon === 'human')
@@ -97,9 +97,9 @@ function tell(name: string, results: readonly Result[]): Figures {
   )
   for (const { clip, judged, soon, late } of results) {
     if (isMachine(soon) === (clip.label !== 'human') && soon !== 'unknown' && late === soon) continue
-    const story = judged.verdicts.map(
-      ({ verdict, rule, found, afterMs }) =>
-        `${verdict} by ${rule}${found ? ` "${found}"` : ''} at ${Math.round(afterMs)}`,
+    const story = judged.results.map(
+      ({ result, rule, found, afterMs }) =>
+        `${result} by ${rule}${found ? ` "${found}"` : ''} at ${Math.round(afterMs)}`,
     )
     lines.push(`  ${clip.id} "${clip.words}": ${story.join(', ')}`)
   }

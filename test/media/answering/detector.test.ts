@@ -54,32 +54,32 @@ function play({ voice = [], tones = [], words = [], untilMs, sttMs = 100 }: Scri
     }
     if (atMs % 100 === 0) feed({ type: 'tick', atMs })
   }
-  const verdicts = effects.filter(effect => effect.type === 'verdict')
-  return { effects, verdicts, state, last: verdicts.at(-1) }
+  const results = effects.filter(effect => effect.type === 'result')
+  return { effects, results, state, last: results.at(-1) }
 }
 
 describe('a person', () => {
   it('who says hello and waits is known half a second later', () => {
-    const { verdicts } = play({ voice: [[500, 900]], words: [[900, 'Hello?']], untilMs: 6000 })
-    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'short_greeting', before: null, talking: false }])
-    expect(verdicts[0]!.atMs).toBeGreaterThan(1250)
-    expect(verdicts[0]!.atMs).toBeLessThan(1450)
+    const { results } = play({ voice: [[500, 900]], words: [[900, 'Hello?']], untilMs: 6000 })
+    expect(results).toMatchObject([{ result: 'human', rule: 'short_greeting', before: null, talking: false }])
+    expect(results[0]!.atMs).toBeGreaterThan(1250)
+    expect(results[0]!.atMs).toBeLessThan(1450)
   })
 
   it('is known without words too, a little later', () => {
-    const { verdicts } = play({ voice: [[500, 900]], words: null, untilMs: 6000 })
-    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'short_greeting' }])
-    expect(verdicts[0]!.atMs).toBeLessThan(1650)
+    const { results } = play({ voice: [[500, 900]], words: null, untilMs: 6000 })
+    expect(results).toMatchObject([{ result: 'human', rule: 'short_greeting' }])
+    expect(results[0]!.atMs).toBeLessThan(1650)
   })
 
   it('is not kept waiting by a recogniser that hangs', () => {
-    const { verdicts } = play({ voice: [[500, 900]], sttMs: 60_000, untilMs: 6000 })
-    expect(verdicts).toMatchObject([{ verdict: 'human' }])
-    expect(verdicts[0]!.atMs).toBeLessThan(2000)
+    const { results } = play({ voice: [[500, 900]], sttMs: 60_000, untilMs: 6000 })
+    expect(results).toMatchObject([{ result: 'human' }])
+    expect(results[0]!.atMs).toBeLessThan(2000)
   })
 
   it('who answers for a firm is not decided before the end, and is a person then', () => {
-    const { verdicts } = play({
+    const { results } = play({
       voice: [[300, 4000]],
       words: [
         [1000, 'Good afternoon, Smith and Sons,'],
@@ -88,18 +88,18 @@ describe('a person', () => {
       ],
       untilMs: 8000,
     })
-    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['unknown', 'human'])
-    expect(verdicts[1]!.atMs).toBeLessThan(4700)
+    expect(results.map(({ result }) => result)).toEqual(['unknown', 'human'])
+    expect(results[1]!.atMs).toBeLessThan(4700)
   })
 
   it('who asks for patience does not become a machine', () => {
     const words: [number, string][] = [[500, 'Thank you for calling Doctor Wilson, can you hold please?']]
-    expect(play({ voice: [[300, 3000]], words, untilMs: 8000 }).last).toMatchObject({ verdict: 'human' })
+    expect(play({ voice: [[300, 3000]], words, untilMs: 8000 }).last).toMatchObject({ result: 'human' })
   })
 
   it('whose television goes on behind a hello is not a recording', () => {
-    const { verdicts } = play({ voice: [[300, 9000]], words: [[600, 'Hello? Hello?']], untilMs: 9000 })
-    expect(verdicts).toMatchObject([{ verdict: 'human', rule: 'words' }])
+    const { results } = play({ voice: [[300, 9000]], words: [[600, 'Hello? Hello?']], untilMs: 9000 })
+    expect(results).toMatchObject([{ result: 'human', rule: 'words' }])
   })
 
   it('whose line beeps much later stays a person', () => {
@@ -112,14 +112,14 @@ describe('a person', () => {
       tones: [[1400, 15_000, 15_400]],
       untilMs: 20_000,
     })
-    expect(last).toMatchObject({ verdict: 'human' })
+    expect(last).toMatchObject({ result: 'human' })
   })
 })
 
 describe('a voicemail', () => {
   it('whose greeting is hardly a voice, but for the beep, gets its message', () => {
     const { effects, last } = play({ voice: [[500, 520]], tones: [[1000, 600, 940]], words: null, untilMs: 60_000 })
-    expect(last).toMatchObject({ verdict: 'voicemail', rule: 'beep' })
+    expect(last).toMatchObject({ result: 'voicemail', rule: 'beep' })
     expect(effects.filter(effect => effect.type === 'speak')).toHaveLength(1)
   })
 
@@ -133,9 +133,9 @@ describe('a voicemail', () => {
   }
 
   it('is known by its words before it ends', () => {
-    const { verdicts } = play(greeting)
-    expect(verdicts).toMatchObject([{ verdict: 'voicemail', rule: 'words', found: 'youve reached' }])
-    expect(verdicts[0]!.atMs).toBeLessThan(2300)
+    const { results } = play(greeting)
+    expect(results).toMatchObject([{ result: 'voicemail', rule: 'words', found: 'youve reached' }])
+    expect(results[0]!.atMs).toBeLessThan(2300)
   })
 
   it('listens after its beep', () => {
@@ -166,26 +166,26 @@ describe('a voicemail', () => {
       sttMs: 700,
       untilMs: 8000,
     })
-    expect(effects.find(effect => effect.type === 'verdict')).toMatchObject({ verdict: 'voicemail' })
+    expect(effects.find(effect => effect.type === 'result')).toMatchObject({ result: 'voicemail' })
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
   it('that sounded like a person is found out by the beep', () => {
-    const { verdicts, effects } = play({
+    const { results, effects } = play({
       voice: [[300, 1200]],
       words: [[1200, 'You know what to do.']],
       tones: [[1200, 2000, 2450]],
       untilMs: 8000,
     })
-    expect(verdicts).toMatchObject([
-      { verdict: 'human', before: null },
-      { verdict: 'voicemail', rule: 'beep', before: 'human' },
+    expect(results).toMatchObject([
+      { result: 'human', before: null },
+      { result: 'voicemail', rule: 'beep', before: 'human' },
     ])
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
   it('that pauses after its hello is found out by its next words', () => {
-    const { verdicts } = play({
+    const { results } = play({
       voice: [
         [300, 700],
         [1600, 5000],
@@ -196,20 +196,20 @@ describe('a voicemail', () => {
       ],
       untilMs: 6000,
     })
-    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['human', 'voicemail'])
-    expect(verdicts[1]!.atMs).toBeLessThan(3600)
+    expect(results.map(({ result }) => result)).toEqual(['human', 'voicemail'])
+    expect(results[1]!.atMs).toBeLessThan(3600)
   })
 
   it('that nobody can read is known by its length alone', () => {
-    const { verdicts } = play({ ...greeting, voice: [[300, 9000]], words: null })
-    expect(verdicts).toMatchObject([
-      { verdict: 'unknown', rule: 'undecided' },
-      { verdict: 'voicemail', rule: 'long_greeting' },
+    const { results } = play({ ...greeting, voice: [[300, 9000]], words: null })
+    expect(results).toMatchObject([
+      { result: 'unknown', rule: 'undecided' },
+      { result: 'voicemail', rule: 'long_greeting' },
     ])
   })
 
   it('that nobody can read and that pauses is known by its beep', () => {
-    const { verdicts, effects } = play({
+    const { results, effects } = play({
       voice: [
         [300, 3800],
         [4400, 9500],
@@ -218,8 +218,8 @@ describe('a voicemail', () => {
       tones: [[1000, 10_000, 10_400]],
       untilMs: 14_000,
     })
-    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['unknown', 'voicemail'])
-    expect(verdicts[1]).toMatchObject({ rule: 'beep' })
+    expect(results.map(({ result }) => result)).toEqual(['unknown', 'voicemail'])
+    expect(results[1]).toMatchObject({ rule: 'beep' })
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
@@ -243,7 +243,7 @@ describe('a voicemail', () => {
 
 describe('other machines', () => {
   it('that screen a call may turn into a voicemail, not the other way', () => {
-    const { verdicts } = play({
+    const { results } = play({
       voice: [
         [300, 3000],
         [6000, 9000],
@@ -254,12 +254,12 @@ describe('other machines', () => {
       ],
       untilMs: 10_000,
     })
-    expect(verdicts.map(({ verdict }) => verdict)).toEqual(['screening', 'voicemail'])
+    expect(results.map(({ result }) => result)).toEqual(['screening', 'voicemail'])
   })
 
   it('that answer a fax are known within 600 ms, those that call one by half a second of 1100 Hz', () => {
-    expect(play({ tones: [[2100, 500, 3500]], untilMs: 4000 }).verdicts).toMatchObject([{ verdict: 'fax', atMs: 1000 }])
-    expect(play({ tones: [[1100, 500, 1000]], untilMs: 4000 }).verdicts).toMatchObject([{ verdict: 'fax' }])
+    expect(play({ tones: [[2100, 500, 3500]], untilMs: 4000 }).results).toMatchObject([{ result: 'fax', atMs: 1000 }])
+    expect(play({ tones: [[1100, 500, 1000]], untilMs: 4000 }).results).toMatchObject([{ result: 'fax' }])
   })
 
   it('of a carrier are known by their three notes', () => {
@@ -268,40 +268,40 @@ describe('other machines', () => {
       [1400, 820, 1160],
       [1800, 1160, 1480],
     ]
-    expect(play({ tones, voice: [[1700, 5000]], words: null, untilMs: 6000 }).verdicts).toMatchObject([
-      { verdict: 'ivr', rule: 'sit' },
+    expect(play({ tones, voice: [[1700, 5000]], words: null, untilMs: 6000 }).results).toMatchObject([
+      { result: 'ivr', rule: 'sit' },
     ])
   })
 
   it('with words that a person may say too are known when they do not stop', () => {
     const words: [number, string][] = [[800, 'Welcome to the public library']]
-    expect(play({ voice: [[300, 8000]], words, untilMs: 8000 }).verdicts).toMatchObject([
-      { verdict: 'unknown', rule: 'undecided', talking: true },
-      { verdict: 'ivr', rule: 'likely_words' },
+    expect(play({ voice: [[300, 8000]], words, untilMs: 8000 }).results).toMatchObject([
+      { result: 'unknown', rule: 'undecided', talking: true },
+      { result: 'ivr', rule: 'likely_words' },
     ])
-    expect(play({ voice: [[300, 2200]], words, untilMs: 8000 }).last).toMatchObject({ verdict: 'human' })
+    expect(play({ voice: [[300, 2200]], words, untilMs: 8000 }).last).toMatchObject({ result: 'human' })
   })
 })
 
 describe('nobody', () => {
   it('who says nothing is unknown after 2.5 s, and a person as soon as one speaks', () => {
-    const { verdicts } = play({ voice: [[5000, 5600]], words: [[5600, 'Hello?']], untilMs: 8000 })
-    expect(verdicts).toMatchObject([
-      { verdict: 'unknown', rule: 'silence' },
-      { verdict: 'human', before: 'unknown' },
+    const { results } = play({ voice: [[5000, 5600]], words: [[5600, 'Hello?']], untilMs: 8000 })
+    expect(results).toMatchObject([
+      { result: 'unknown', rule: 'silence' },
+      { result: 'human', before: 'unknown' },
     ])
-    expect(verdicts[0]!.atMs).toBeLessThan(2600)
+    expect(results[0]!.atMs).toBeLessThan(2600)
   })
 
   it('is a click that a detector takes for a voice for a moment', () => {
     // The detector of this script says "voice" for 86 ms more than there is.
-    const { verdicts } = play({ voice: [[300, 310]], words: [[300, 'You']], untilMs: 3000 })
-    expect(verdicts).toMatchObject([{ verdict: 'unknown', rule: 'silence' }])
+    const { results } = play({ voice: [[300, 310]], words: [[300, 'You']], untilMs: 3000 })
+    expect(results).toMatchObject([{ result: 'unknown', rule: 'silence' }])
   })
 
   it('is a ringing tone, though a detector takes it for a voice', () => {
-    const { verdicts } = play({ voice: [[300, 1000]], tones: [[425, 200, 1200]], untilMs: 3000 })
-    expect(verdicts).toMatchObject([{ verdict: 'unknown', rule: 'silence' }])
+    const { results } = play({ voice: [[300, 1000]], tones: [[425, 200, 1200]], untilMs: 3000 })
+    expect(results).toMatchObject([{ result: 'unknown', rule: 'silence' }])
   })
 })
 
@@ -354,7 +354,7 @@ describe('whatever comes', () => {
         const from = random() * 9000
         return [from, from + random() * most]
       }
-      const { effects, verdicts } = play({
+      const { effects, results } = play({
         voice: Array.from({ length: 1 + Math.floor(random() * 4) }, () => utterance(4000)),
         tones: Array.from({ length: Math.floor(random() * 3) }, () => [400 + random() * 1800, ...utterance(900)]),
         words: random() < 0.2 ? null : [[0, sayings[Math.floor(random() * sayings.length)]!]],
@@ -363,10 +363,10 @@ describe('whatever comes', () => {
       })
       const ends = effects.filter(({ type }) => type === 'speak' || type === 'no_message')
       expect(ends.length, `seed ${seed}`).toBeLessThanOrEqual(1)
-      if (ends.length > 0) expect(verdicts.at(-1)!.verdict, `seed ${seed}`).toBe('voicemail')
-      const machine = verdicts.findIndex(({ verdict }) => verdict !== 'human' && verdict !== 'unknown')
+      if (ends.length > 0) expect(results.at(-1)!.result, `seed ${seed}`).toBe('voicemail')
+      const machine = results.findIndex(({ result }) => result !== 'human' && result !== 'unknown')
       if (machine >= 0) {
-        const after = verdicts.slice(machine).map(({ verdict }) => verdict)
+        const after = results.slice(machine).map(({ result }) => result)
         expect(after, `seed ${seed}`).not.toContain('human')
         expect(after, `seed ${seed}`).not.toContain('unknown')
       }

@@ -14,7 +14,7 @@ function setUp(read: (fromMs: number, toMs: number) => Promise<string>) {
     clock: { now: () => nowMs, wall: () => 0, after: () => () => {} },
     stt: { transcribe: async (fromMs, toMs) => ({ text: await read(fromMs, toMs), confidence: null }) },
     signal: stopped.signal,
-    onVerdict: ({ verdict, rule }) => told.push(`${verdict} by ${rule}`),
+    onResult: ({ result, rule }) => told.push(`${result} by ${rule}`),
     onSpeak: rule => told.push(`speak after ${rule}`),
     onNoMessage: () => told.push('no message'),
   }
@@ -44,7 +44,7 @@ describe('the listener', () => {
     await play(voiceLike(500), true)
     await play(silence(1500), false)
     expect(told).toEqual(['human by short_greeting'])
-    expect(listener.verdict).toBe('human')
+    expect(listener.result).toBe('human')
     expect(listener.done).toBe(false)
     await play(silence(12_000), false)
     expect(listener.done).toBe(true)

@@ -23,7 +23,7 @@ export interface SttReader {
 
 export interface Judged {
   /** Results of the detector, with times from the far end's first sound. */
-  verdicts: (Evidence & { afterMs: number })[]
+  results: (Evidence & { afterMs: number })[]
   asked: number
   speak: { rule: string; atMs: number } | null
 }
@@ -41,7 +41,7 @@ export async function judgeSound(sound: Sound, stt: SttReader): Promise<Judged> 
   let voice = silent
   const windows = [...stt.windows]
   const answers: (AnsweringInput & { type: 'transcript' })[] = []
-  const judged: Judged = { verdicts: [], asked: 0, speak: null }
+  const judged: Judged = { results: [], asked: 0, speak: null }
 
   const feed = async (input: AnsweringInput) => {
     const step = stepAnswering(state, input)
@@ -49,7 +49,7 @@ export async function judgeSound(sound: Sound, stt: SttReader): Promise<Judged> 
     for (const effect of step.effects) await perform(effect, input.atMs)
   }
   const perform = async (effect: AnsweringEffect, nowMs: number) => {
-    if (effect.type === 'verdict') judged.verdicts.push({ ...effect, afterMs: effect.atMs - sound.voiceMs })
+    if (effect.type === 'result') judged.results.push({ ...effect, afterMs: effect.atMs - sound.voiceMs })
     if (effect.type === 'speak') judged.speak ??= { rule: effect.rule, atMs: effect.atMs }
     if (effect.type !== 'transcribe') return
     judged.asked++
@@ -73,5 +73,5 @@ export async function judgeSound(sound: Sound, stt: SttReader): Promise<Judged> 
 }
 
 /** Returns the result that was current at this time after the first sound. */
-export const verdictAt = ({ verdicts }: Judged, afterMs: number) =>
-  verdicts.findLast(verdict => verdict.afterMs <= afterMs) ?? null
+export const resultAt = ({ results }: Judged, afterMs: number) =>
+  results.findLast(result => result.afterMs <= afterMs) ?? null

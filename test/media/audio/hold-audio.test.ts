@@ -1,9 +1,9 @@
 /** Audio for waiting callers: seamless music, quiet enough to talk over, and ringing in the cadence of the country. */
 import { describe, expect, it } from 'vitest'
 import { concatPcm, rms } from '../../../media/audio/frames.ts'
-import { createMusic, createRinging, type WaitingSound } from '../../../media/audio/hold-audio.ts'
+import { createMusic, createRinging, type WaitingAudio } from '../../../media/audio/hold-audio.ts'
 
-const taken = (sound: WaitingSound, ms: number) => concatPcm(Array.from({ length: ms / 20 }, () => sound.next()))
+const taken = (sound: WaitingAudio, ms: number) => concatPcm(Array.from({ length: ms / 20 }, () => sound.next()))
 
 describe('music', () => {
   it.each([8000, 16_000, 48_000])(

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { PendingSound } from '../../../media/audio/pending.ts'
+import { PendingAudio } from '../../../media/audio/pending.ts'
 import { createResampler } from '../../../media/audio/resample.ts'
 
 const sine = (samples: number, rate: number, hz = 300) =>
   Int16Array.from({ length: samples }, (_, i) => 9000 * Math.sin((2 * Math.PI * hz * i) / rate))
 
-function drain(sound: PendingSound, frame: number): Int16Array {
+function drain(sound: PendingAudio, frame: number): Int16Array {
   const all: number[] = []
   while (sound.available > 0) all.push(...sound.take(Math.min(frame, sound.available)))
   return Int16Array.from(all)
@@ -21,7 +21,7 @@ describe('sound on its way', () => {
     const pcm = sine(from / 2, from)
     const resampler = createResampler(from, to)
     const whole = [...resampler.push(pcm), ...resampler.flush()]
-    const sound = new PendingSound(to)
+    const sound = new PendingAudio(to)
     for (let at = 0; at < pcm.length; at += 777) sound.write(pcm.subarray(at, at + 777), from)
     sound.end()
     expect(sound.length).toBe(to / 2)
@@ -29,7 +29,7 @@ describe('sound on its way', () => {
   })
 
   it('gives out nothing that is not surely there, and all of it in the end', () => {
-    const sound = new PendingSound(48_000)
+    const sound = new PendingAudio(48_000)
     sound.write(sine(441, 22_050), 22_050)
     const early = sound.available
     expect(early).toBeGreaterThan(900)
@@ -42,7 +42,7 @@ describe('sound on its way', () => {
   })
 
   it('may change its rate on the way', () => {
-    const sound = new PendingSound(8000)
+    const sound = new PendingAudio(8000)
     sound.write(sine(1600, 16_000), 16_000)
     sound.write(sine(2205, 22_050), 22_050)
     sound.end()

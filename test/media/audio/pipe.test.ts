@@ -1,7 +1,7 @@
 /** Audio from one leg into another: complete, in order, at the other's rate, with the least possible delay. */
 import { expect, it } from 'vitest'
 import { measureTone } from '../../../media/answering/tones.ts'
-import { SoundPipe } from '../../../media/audio/pipe.ts'
+import { AudioPipe } from '../../../media/audio/pipe.ts'
 
 const frameOf = (rate: number, n: number, hz = 700) =>
   Int16Array.from({ length: rate / 50 }, (_, i) => 6000 * Math.sin((2 * Math.PI * hz * (n * (rate / 50) + i)) / rate))
@@ -13,7 +13,7 @@ it.each([
   [48_000, 8000],
   [8000, 48_000],
 ])('from %i to %i Hz a tone comes out as it is', (from, to) => {
-  const pipe = new SoundPipe(from, to)
+  const pipe = new AudioPipe(from, to)
   let heard = 0
   for (let n = 0; n < 100; n++) {
     pipe.push(frameOf(from, n))
@@ -26,7 +26,7 @@ it.each([
 })
 
 it('that runs dry is silent until there is enough again', () => {
-  const pipe = new SoundPipe(8000, 8000)
+  const pipe = new AudioPipe(8000, 8000)
   for (let n = 0; n < 3; n++) pipe.push(frameOf(8000, n))
   expect([1, 2, 3, 4].map(() => pipe.pull() !== null)).toEqual([true, true, true, false])
   pipe.push(frameOf(8000, 4))
@@ -36,7 +36,7 @@ it('that runs dry is silent until there is enough again', () => {
 })
 
 it('never holds more than 120 ms: a burst, or a clock that is faster, is cut', () => {
-  const pipe = new SoundPipe(8000, 8000)
+  const pipe = new AudioPipe(8000, 8000)
   for (let n = 0; n < 500; n++) pipe.push(frameOf(8000, n))
   let frames = 0
   while (pipe.pull()) frames++

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { createControlBus } from '../../../media/bus/control-bus.ts'
-import { AskUnanswered, createEngineBus } from '../../../media/bus/engine-bus.ts'
+import { createEngineBus, RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { busKeys, claimCall } from '../../../media/bus/keys.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
 import { plan } from '../../fakes/plan.ts'
@@ -61,10 +61,10 @@ describe('an engine', () => {
       const bus = createEngineBus({ redis: away, sealer, engine: 'e', clock: systemClock, log: quietLog, prefix })
       const { call_id, owner_id } = plan()
       const outcome = await Promise.race([
-        bus.ask('call.extend', { call_id, owner_id, talked_ms: 0 }, 50).catch(error => error),
+        bus.request('call.extend', { call_id, owner_id, talked_ms: 0 }, 50).catch(error => error),
         new Promise(resolve => setTimeout(resolve, 500, 'still waiting')),
       ])
-      expect(outcome).toBeInstanceOf(AskUnanswered)
+      expect(outcome).toBeInstanceOf(RequestTimeout)
       expect(unhandled).toEqual([])
       process.off('unhandledRejection', note)
       await bus.close()

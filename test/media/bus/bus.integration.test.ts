@@ -3,9 +3,9 @@ import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
 import { type ControlBus, createControlBus } from '../../../media/bus/control-bus.ts'
-import { AskUnanswered, createEngineBus, type EngineBus } from '../../../media/bus/engine-bus.ts'
+import { createEngineBus, type EngineBus, RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
-import type { Reader } from '../../../media/bus/streams.ts'
+import type { StreamReader } from '../../../media/bus/streams.ts'
 import type { BusEvent, CallEvent } from '../../../media/contract/messages.ts'
 import type { CallPlan } from '../../../media/contract/plan.ts'
 import { createSealer } from '../../../media/contract/seal.ts'
@@ -16,8 +16,8 @@ let redis: Redis
 let prefix: string
 let control: ControlBus
 const engines: EngineBus[] = []
-const readers: Reader[] = []
-const keep = <T extends Reader>(reader: T) => {
+const readers: StreamReader[] = []
+const keep = <T extends StreamReader>(reader: T) => {
   readers.push(reader)
   return reader
 }
@@ -233,7 +233,7 @@ describe('asks', () => {
 
   it('are answered', async () => {
     keep(
-      control.onAsks({
+      control.onRequests({
         'call.admit': async () => ({ admitted: false, refusal: 'unknown_number' }),
         'call.extend': async request => ({ paid_ms: request.talked_ms + 60_000 }),
         'call.bridge': async () => ({ granted: true }),
@@ -241,25 +241,25 @@ describe('asks', () => {
       }),
     )
     const engine = engineNamed('e')
-    expect(await engine.ask('call.extend', extend, 5000)).toEqual({ paid_ms: 61_000 })
+    expect(await engine.request('call.extend', extend, 5000)).toEqual({ paid_ms: 61_000 })
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, i) => engine.ask('call.extend', { ...extend, talked_ms: i }, 5000)),
+      Array.from({ length: 20 }, (_, i) => engine.request('call.extend', { ...extend, talked_ms: i }, 5000)),
     )
     expect(answers.map(answer => answer.paid_ms)).toEqual(Array.from({ length: 20 }, (_, i) => 60_000 + i))
   })
 
   it('without an answer in time are told so, as is a handler that fails', async () => {
     const engine = engineNamed('e')
-    await expect(engine.ask('call.extend', extend, 100)).rejects.toThrow(AskUnanswered)
+    await expect(engine.request('call.extend', extend, 100)).rejects.toThrow(RequestTimeout)
     keep(
-      control.onAsks({
+      control.onRequests({
         'call.admit': async () => ({ admitted: false, refusal: 'not_ready' }),
         'call.extend': async () => Promise.reject(new Error('database away')),
         'call.bridge': async () => ({ granted: false }),
         'knowledge.search': async () => ({ found: [] }),
       }),
     )
-    await expect(engine.ask('call.extend', extend, 5000)).rejects.toThrow(AskUnanswered)
+    await expect(engine.request('call.extend', extend, 5000)).rejects.toThrow(RequestTimeout)
   })
 })
 

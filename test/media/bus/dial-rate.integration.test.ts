@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import { systemClock } from '../../../infra/adapters/clock.ts'
-import { createPace, LATE_MS, TAKE_TURN, turnMs } from '../../../media/bus/dial-rate.ts'
+import { createDialRateLimiter, MAX_LATE_MS, rateTokenMs, TAKE_RATE_TOKEN } from '../../../media/bus/dial-rate.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 
 let redis: Redis
@@ -30,20 +30,20 @@ describe('turns', () => {
         // Ms since the one before: many at once, a trickle, a pause, a stall.
         fc.array(fc.oneof(fc.constant(0), fc.nat(300), fc.nat(5000)), { maxLength: 60 }),
         // Milliseconds by which each token is used late.
-        fc.array(fc.integer({ min: 0, max: LATE_MS }), { minLength: 60, maxLength: 60 }),
+        fc.array(fc.integer({ min: 0, max: MAX_LATE_MS }), { minLength: 60, maxLength: 60 }),
         async (maxCps, gaps, late) => {
           const key = keyOf(randomUUID())
           let now = 1_000_000
           const asked = gaps.map(gap => (now += gap))
           const asking = redis.pipeline()
-          for (const at of asked) asking.eval(TAKE_TURN, 1, key, turnMs(maxCps), 1e9, at)
+          for (const at of asked) asking.eval(TAKE_RATE_TOKEN, 1, key, rateTokenMs(maxCps), 1e9, at)
           const waits = (await asking.exec())!.map(([error, wait]) => (error ? Number.NaN : Number(wait)))
           const turns = waits.map((wait, index) => asked[index]! + wait)
           expect(turns).toEqual(turns.toSorted((a, b) => a - b))
           expect(most(turns.map((turn, index) => turn + late[index]!))).toBeLessThanOrEqual(maxCps)
           // Nobody waits for longer than those before take.
           for (const [index, wait] of waits.entries()) {
-            expect(wait).toBeLessThanOrEqual(index * turnMs(maxCps) + 0.01)
+            expect(wait).toBeLessThanOrEqual(index * rateTokenMs(maxCps) + 0.01)
           }
         },
       ),
@@ -53,7 +53,7 @@ describe('turns', () => {
 
   it('that would come too late are not given, and cost those who come after nothing', async () => {
     const key = keyOf(randomUUID())
-    const ask = (patience: number, at: number) => redis.eval(TAKE_TURN, 1, key, 1000, patience, at)
+    const ask = (patience: number, at: number) => redis.eval(TAKE_RATE_TOKEN, 1, key, 1000, patience, at)
     expect(Number(await ask(0, 5000))).toBe(0)
     expect(Number(await ask(999, 5000))).toBe(-1)
     expect(Number(await ask(1000, 5000))).toBe(1000)
@@ -86,9 +86,9 @@ describe('dials', () => {
   }
 
   const dialer = (clock: Clock, trunkId: string, maxCps: number, made: number[]) => {
-    const pace = createPace({ redis, key: keyOf, clock })
-    return async (patienceMs = 20_000, signal = never) => {
-      const may = await pace({ trunkId, maxCps, patienceMs, signal })
+    const pace = createDialRateLimiter({ redis, key: keyOf, clock })
+    return async (maxWaitMs = 20_000, signal = never) => {
+      const may = await pace({ trunkId, maxCps, maxWaitMs, signal })
       if (may) made.push(performance.now())
       return may
     }
@@ -109,7 +109,7 @@ describe('dials', () => {
     expect(most(made)).toBeLessThanOrEqual(maxCps)
     // Nothing that waited went at once with what waited beside it.
     const after = made.toSorted((a, b) => a - b).slice(before)
-    expect(after.at(-1)! - after[0]!).toBeGreaterThan((after.length - 1) * 0.9 * turnMs(maxCps) - LATE_MS * 2)
+    expect(after.at(-1)! - after[0]!).toBeGreaterThan((after.length - 1) * 0.9 * rateTokenMs(maxCps) - MAX_LATE_MS * 2)
   })
 
   it('that Redis kept waiting are spread again', async () => {
@@ -118,9 +118,9 @@ describe('dials', () => {
     const held = { eval: (...args: Parameters<Redis['eval']>) => stood.then(() => redis.eval(...args)) }
     let go = () => {}
     const stood = new Promise<void>(resolve => (go = resolve))
-    const behind = createPace({ redis: held as unknown as Redis, key: keyOf, clock: systemClock })
+    const behind = createDialRateLimiter({ redis: held as unknown as Redis, key: keyOf, clock: systemClock })
     const waiting = Array.from({ length: 6 }, async () => {
-      const may = await behind({ trunkId, maxCps, patienceMs: 20_000, signal: never })
+      const may = await behind({ trunkId, maxCps, maxWaitMs: 20_000, signal: never })
       made.push(performance.now())
       return may
     })
@@ -128,7 +128,7 @@ describe('dials', () => {
     expect(await Promise.all([...waiting, dial(), dial()])).toEqual(Array(8).fill(true))
     expect(most(made)).toBeLessThanOrEqual(maxCps)
     const sorted = made.toSorted((a, b) => a - b)
-    expect(sorted.at(-1)! - sorted[0]!).toBeGreaterThan(7 * 0.9 * turnMs(maxCps) - LATE_MS * 2)
+    expect(sorted.at(-1)! - sorted[0]!).toBeGreaterThan(7 * 0.9 * rateTokenMs(maxCps) - MAX_LATE_MS * 2)
   })
 
   it('are given up when it takes too long, when Redis says nothing, and when nobody wants them any more', async () => {
@@ -136,8 +136,12 @@ describe('dials', () => {
     const dial = dialer(systemClock, trunkId, 0.01, made) // a turn in 105 s
     expect(await dial()).toBe(true)
     expect(await dial(500)).toBe(false)
-    const silent = createPace({ redis: { eval: () => new Promise(() => {}) } as never, key: keyOf, clock: systemClock })
-    expect(await silent({ trunkId, maxCps: 1, patienceMs: 50, signal: never })).toBe(false)
+    const silent = createDialRateLimiter({
+      redis: { eval: () => new Promise(() => {}) } as never,
+      key: keyOf,
+      clock: systemClock,
+    })
+    expect(await silent({ trunkId, maxCps: 1, maxWaitMs: 50, signal: never })).toBe(false)
     const abort = new AbortController()
     const given = dial(20_000, abort.signal)
     abort.abort()

@@ -9,7 +9,7 @@ import { busKeys } from '../../../media/bus/keys.ts'
 import {
   hesitation,
   IN_TRANSIT_MS,
-  INITIALLY_ACCEPTING,
+  INITIALLY_DRAINING,
   isJustDraining,
   MIN_DRAINING_MS,
   MOST_HESITATION_MS,
@@ -60,11 +60,11 @@ describe('an engine reads', () => {
 })
 
 describe('calls that come in', () => {
-  const at = (calls: number, capacity: number, signalling?: string, open = true) => ({
+  const at = (calls: number, capacity: number, signalling?: string, accepting = true) => ({
     calls,
     capacity,
     signalling,
-    open,
+    accepting,
   })
   it.each([
     ['come to who has room', at(0, 20, 's'), [at(0, 20, 's')], true],
@@ -92,45 +92,48 @@ describe('calls that come in', () => {
     for (let round = 0; round < 300; round++) {
       const engines = Array.from({ length: 2 + random(3) }, () => {
         const own = at(0, 1 + random(30), 's')
-        return { own, open: true, told: { ...own }, heard: [] as (typeof own)[], phase: 0 }
+        return { own, accepting: true, told: { ...own }, heard: [] as (typeof own)[], phase: 0 }
       })
       for (let step = 0; step < 200; step++) {
         const one = engines[random(engines.length)]!
         const others = () => engines.filter(other => other !== one).map(({ told }) => ({ ...told }))
         if (random(3) === 0) one.own.calls = random(one.own.capacity + 1)
         else if (one.phase === 0) {
-          one.told = { ...one.own, open: one.open && shouldAccept(one.own, one.heard) }
+          one.told = { ...one.own, accepting: one.accepting && shouldAccept(one.own, one.heard) }
           one.phase = 1
         } else {
           one.heard = others()
-          if (one.open && !one.told.open && !shouldAccept(one.told, one.heard)) one.open = false
-          else if (!one.open && shouldAccept(one.own, one.heard)) one.open = true
+          if (one.accepting && !one.told.accepting && !shouldAccept(one.told, one.heard)) one.accepting = false
+          else if (!one.accepting && shouldAccept(one.own, one.heard)) one.accepting = true
           one.phase = 0
         }
-        expect(engines.some(({ open }) => open)).toBe(true)
-        shut += engines.filter(({ open }) => !open).length
+        expect(engines.some(({ accepting }) => accepting)).toBe(true)
+        shut += engines.filter(({ accepting }) => !accepting).length
       }
     }
     expect(shut).toBeGreaterThan(1000)
   })
 
   it('find the door shut at once, and open again a second later where there are few places, else at once', () => {
-    const here = { signalling: 'sip-1', open: true }
-    const few = { ...places(8, 10), ...here, open: false }
+    const here = { signalling: 'sip-1', accepting: true }
+    const few = { ...places(8, 10), ...here, accepting: false }
     const others = [{ ...places(9, 10), ...here }]
-    const open = nextAcceptingState(INITIALLY_ACCEPTING, true, 0, few, others)
-    expect(open).toEqual({ open: true, sinceMs: 0 })
-    expect(nextAcceptingState(open, true, 10, few, others)).toBe(open)
-    const shut = nextAcceptingState(open, false, 20, few, others)
-    expect(shut).toEqual({ open: false, sinceMs: 20 })
+    const accepting = nextAcceptingState(INITIALLY_DRAINING, true, 0, few, others)
+    expect(accepting).toEqual({ accepting: true, sinceMs: 0 })
+    expect(nextAcceptingState(accepting, true, 10, few, others)).toBe(accepting)
+    const shut = nextAcceptingState(accepting, false, 20, few, others)
+    expect(shut).toEqual({ accepting: false, sinceMs: 20 })
     expect(nextAcceptingState(shut, true, 19 + MIN_DRAINING_MS, few, others)).toBe(shut)
-    expect(nextAcceptingState(shut, true, 20 + MIN_DRAINING_MS, few, others).open).toBe(true)
-    expect(nextAcceptingState(shut, true, 21, { ...few, calls: 7 }, others)).toEqual({ open: true, sinceMs: 21 })
+    expect(nextAcceptingState(shut, true, 20 + MIN_DRAINING_MS, few, others).accepting).toBe(true)
+    expect(nextAcceptingState(shut, true, 21, { ...few, calls: 7 }, others)).toEqual({ accepting: true, sinceMs: 21 })
     // Nobody else would answer.
     const full = { ...places(10, 10), ...here }
     const elsewhere = { ...places(0, 10), ...here, signalling: 'sip-2' }
-    const shutToo = { ...places(0, 10), ...here, open: false }
-    expect(nextAcceptingState(shut, true, 21, few, [full, elsewhere, shutToo])).toEqual({ open: true, sinceMs: 21 })
+    const shutToo = { ...places(0, 10), ...here, accepting: false }
+    expect(nextAcceptingState(shut, true, 21, few, [full, elsewhere, shutToo])).toEqual({
+      accepting: true,
+      sinceMs: 21,
+    })
     expect(nextAcceptingState(shut, true, 21, full, [full])).toBe(shut)
     expect([19, 20, 19 + IN_TRANSIT_MS, 20 + IN_TRANSIT_MS].map(ms => isJustDraining(shut, ms))).toEqual([
       true,
@@ -138,7 +141,7 @@ describe('calls that come in', () => {
       true,
       false,
     ])
-    expect([isJustDraining(open, 1), isJustDraining(INITIALLY_ACCEPTING, 0)]).toEqual([false, false])
+    expect([isJustDraining(accepting, 1), isJustDraining(INITIALLY_DRAINING, 0)]).toEqual([false, false])
   })
 })
 
@@ -165,7 +168,7 @@ describe('with a real Redis between them', () => {
       bus,
       taken,
       others: calls,
-      beat: () => bus.heartbeat({ calls: made.others + taken.length, capacity, hears: true, rooms: false }),
+      beat: () => bus.heartbeat({ calls: made.others + taken.length, capacity, stt_ready: true, rooms: false }),
       read() {
         const reader = bus.onPlace(
           () => capacity - made.others - taken.length,
@@ -184,7 +187,7 @@ describe('with a real Redis between them', () => {
   }
   type Engine = ReturnType<typeof engine>
   /** Publishes the heartbeats of all engines to all others before the first call. */
-  async function open(...engines: Engine[]) {
+  async function accepting(...engines: Engine[]) {
     for (const one of [...engines, ...engines]) await one.beat()
     for (const one of engines) if (!one.frozen) one.read()
     return engines
@@ -199,7 +202,7 @@ describe('with a real Redis between them', () => {
     until(() => engines.reduce((sum, { taken }) => sum + taken.length, 0) === calls, `${calls} calls to be taken`)
 
   it('a burst is shared by free places', async () => {
-    const [small, large] = await open(engine('small', 10), engine('large', 30))
+    const [small, large] = await accepting(engine('small', 10), engine('large', 30))
     await burst(20)
     await allTaken([small!, large!], 20)
     expect(small!.taken.length).toBeGreaterThanOrEqual(3)
@@ -207,7 +210,7 @@ describe('with a real Redis between them', () => {
   })
 
   it('who is much fuller takes none while another has room, and all that are left when it has none', async () => {
-    const [full, free] = await open(engine('full', 60, 50), engine('free', 20))
+    const [full, free] = await accepting(engine('full', 60, 50), engine('free', 20))
     await burst(20)
     await allTaken([free!], 20)
     expect(full!.taken).toEqual([])
@@ -236,12 +239,12 @@ describe('with a real Redis between them', () => {
     one.set(4)
     await one.beat()
     await hears(3)
-    await one.bus.heartbeat({ calls: 4, capacity: 4, hears: true, rooms: false, open: true })
+    await one.bus.heartbeat({ calls: 4, capacity: 4, stt_ready: true, rooms: false, accepting: true })
     await hears(4)
   })
 
   it('the next call is not for who has waited longest, but for who is freer now', async () => {
-    const engines = await open(engine('one', 10), engine('other', 10))
+    const engines = await accepting(engine('one', 10), engine('other', 10))
     const [one, other] = engines
     one!.set(5)
     for (let calls = 1; calls <= 4; calls++) {
@@ -252,7 +255,7 @@ describe('with a real Redis between them', () => {
   })
 
   it('who is alone takes a call at once, however full it is', async () => {
-    const [alone] = await open(engine('alone', 10, 4), engine('full', 3, 3, true))
+    const [alone] = await accepting(engine('alone', 10, 4), engine('full', 3, 3, true))
     const delays: number[] = []
     for (let calls = 1; calls <= 5; calls++) {
       const placedMs = performance.now()
@@ -264,7 +267,7 @@ describe('with a real Redis between them', () => {
   })
 
   it('a call is held up by a free engine that is frozen for a moment, and no longer', async () => {
-    const [awake] = await open(engine('awake', 40, 30), engine('frozen', 40, 0, true))
+    const [awake] = await accepting(engine('awake', 40, 30), engine('frozen', 40, 0, true))
     const delays: number[] = []
     for (let calls = 1; calls <= 3; calls++) {
       const placedMs = performance.now()
@@ -277,7 +280,7 @@ describe('with a real Redis between them', () => {
   })
 
   it('nothing is taken twice, and nothing is left', async () => {
-    const engines = await open(engine('a', 40), engine('b', 60, 20), engine('c', 50, 45))
+    const engines = await accepting(engine('a', 40), engine('b', 60, 20), engine('c', 50, 45))
     const calls = Array.from({ length: 60 }, () => plan())
     const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
     const offer = (call: (typeof calls)[number]) =>
@@ -289,7 +292,7 @@ describe('with a real Redis between them', () => {
   })
 
   it('a Redis that was emptied is read again', async () => {
-    const [one] = await open(engine('one', 10))
+    const [one] = await accepting(engine('one', 10))
     await place()
     await allTaken([one!], 1)
     await redis.del(busKeys(prefix).commands)

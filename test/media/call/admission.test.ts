@@ -1,7 +1,7 @@
 /** Admission of inbound calls: capacity for calls that wait for control, and draining. */
 import { describe, expect, it } from 'vitest'
 import { type CallManagerOptions, openCallManager } from '../../../media/call/call-manager.ts'
-import type { EarlySound, InboundOffer } from '../../../media/ports/inbound.ts'
+import type { EarlyMedia, InboundOffer } from '../../../media/ports/inbound.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { plan } from '../../fakes/plan.ts'
 import { fakeTts } from '../../fakes/speech.ts'
@@ -23,7 +23,7 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
     renewLease: async () => {},
     dropLease: async () => {},
     claim: async (id: string) => claimed.push(id) > 0,
-    ask: () => new Promise(resolve => admit.push(resolve)),
+    request: () => new Promise(resolve => admit.push(resolve)),
   }
   const clock = fakeClock()
   const options = {
@@ -31,9 +31,9 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
     clock,
     log: quietLog,
     capacity: 1,
-    hears: () => true,
+    sttReady: () => true,
     ready: () => true,
-    onShed: (why: string) => void shed.push(why),
+    onRejected: (why: string) => void shed.push(why),
     ...over,
   }
   const rejected: string[] = []
@@ -72,7 +72,7 @@ describe('a desk', () => {
     const announcer = fakeTts()
     const { callManager: open, admit, rejected, offer } = await callManager({ announcer, capacity: 2 })
     const attached = Promise.withResolvers<void>()
-    const sound: EarlySound = {
+    const sound: EarlyMedia = {
       sampleRate: 8000,
       signal: new AbortController().signal,
       attach: () => attached.resolve(),
@@ -112,7 +112,7 @@ describe('a desk', () => {
     })
     open.offer(offer())
     await settle()
-    expect([rejected, shed, drained]).toEqual([['not_ready'], ['leaving'], false])
+    expect([rejected, shed, drained]).toEqual([['not_ready'], ['draining'], false])
     admit[0]!({ admitted: false, refusal: 'unknown_number' })
     await draining
     expect(rejected).toEqual(['not_ready', 'unknown_number'])

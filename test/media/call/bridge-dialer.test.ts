@@ -1,6 +1,6 @@
 /** The second leg of a call: requested before it is dialled, and released once. */
 import { describe, expect, it } from 'vitest'
-import { AskUnanswered } from '../../../media/bus/engine-bus.ts'
+import { RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { createBridgeDialer } from '../../../media/call/bridge-dialer.ts'
 import type { CallEventBody } from '../../../media/contract/messages.ts'
 import type { DialOptions, DialResult } from '../../../media/ports/dialer.ts'
@@ -20,10 +20,10 @@ function world(answers: Answer[], { limited = true } = {}) {
     plan: whole,
     line: { trunkId: whole.trunk_id!, number: '+12025550100', transfer: 'bridge', limited },
     bus: {
-      ask: async (name, request) => {
+      request: async (name, request) => {
         asked.push({ name, ...request })
         const answer = answers.shift() ?? true
-        if (answer === 'silence') throw new AskUnanswered(name)
+        if (answer === 'silence') throw new RequestTimeout(name)
         if (answer instanceof Error) throw answer
         return { granted: answer } as never
       },
@@ -58,7 +58,7 @@ describe('the second line of a call', () => {
     await w.dial()
     const { call_id, owner_id, trunk_id } = w.whole
     expect(w.asked).toEqual([1, 2].map(attempt => ({ name: 'call.bridge', call_id, owner_id, trunk_id, attempt })))
-    expect(w.dials.map(({ patienceMs }) => patienceMs)).toEqual([3000, 3000])
+    expect(w.dials.map(({ maxWaitMs }) => maxWaitMs)).toEqual([3000, 3000])
     expect(w.events).toEqual([closed(1), closed(2)])
   })
 

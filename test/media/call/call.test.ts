@@ -2,7 +2,7 @@
  * A whole call with simulated time: machine, conversation, money, leases, events; only the leg and the bus are fakes.
  */
 import { describe, expect, it } from 'vitest'
-import { AskUnanswered, type EngineBus } from '../../../media/bus/engine-bus.ts'
+import { type EngineBus, RequestTimeout } from '../../../media/bus/engine-bus.ts'
 import { Call, type CallDeps } from '../../../media/call/call.ts'
 import { type CallEventBody, CallRecord, type EndedReason } from '../../../media/contract/messages.ts'
 import type { CallPlan } from '../../../media/contract/plan.ts'
@@ -39,10 +39,10 @@ function world(options: Options = {}) {
     emitter: () => async (event: CallEventBody) => void events.push(event),
     renewLease: options.renew ?? (async () => void leases++),
     dropLease: async () => {},
-    ask: async (_: string, request: { talked_ms: number }) => {
+    request: async (_: string, request: { talked_ms: number }) => {
       asked.push(request.talked_ms)
       const answer = extend.shift() ?? 'silence'
-      if (answer === 'silence') throw new AskUnanswered('call.extend')
+      if (answer === 'silence') throw new RequestTimeout('call.extend')
       return { paid_ms: answer * 1000 }
     },
   } as unknown as EngineBus

@@ -42,7 +42,7 @@ async function held(paidMinutes: number) {
       renewLease: async () => {},
       dropLease: async () => {},
       emitter: () => async (event: CallEventBody) => void events.push(event),
-      ask: async () => {
+      request: async () => {
         paid = Math.min(paid + 1, paidMinutes)
         return { paid_ms: paid * MINUTE }
       },

@@ -385,7 +385,7 @@ describe('who takes over', () => {
     const before = w.line.agent.length
     await w.line.silence(10_000)
     expect(w.line.agent.slice(before).some(Boolean)).toBe(false)
-    expect(w.tools()).toMatchObject([{ name: 'look_up', verdict: 'ok' }])
+    expect(w.tools()).toMatchObject([{ name: 'look_up', status: 'ok' }])
     w.room().leave('anna')
     await w.line.silence(3000)
     expect(w.line.agent.slice(before).some(Boolean)).toBe(false)
@@ -502,11 +502,11 @@ describe('a transfer to the browser', () => {
     expect(w.types().at(-1)).toBe('monitor.joined')
     w.admit('anna', 'takeover')
     expect(w.types().slice(2)).toEqual(['monitor.changed', 'transfer.settled'])
-    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', taken: true })
+    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', accepted: true })
     const before = w.llm.requests.length
     await w.speaks('anna', 1000)
     await w.line.silence(TRANSFER_WAIT_MS)
-    expect(w.tools()).toMatchObject([{ name: 'transfer_call', verdict: 'ok' }])
+    expect(w.tools()).toMatchObject([{ name: 'transfer_call', status: 'ok' }])
     expect(w.llm.requests.length).toBe(before)
     expect(w.said().at(-1)).toEqual(['operator', 'Support here.'])
   })
@@ -516,8 +516,8 @@ describe('a transfer to the browser', () => {
     await w.line.silence(TRANSFER_WAIT_MS - 5000)
     expect(w.types()).toEqual(['transfer.waiting'])
     await w.line.silence(10_000)
-    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', taken: false })
-    expect(w.tools()).toMatchObject([{ name: 'transfer_call', verdict: 'failed' }])
+    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', accepted: false })
+    expect(w.tools()).toMatchObject([{ name: 'transfer_call', status: 'failed' }])
     expect(w.agentTexts().at(-1)).toContain('nobody is free')
   })
 
@@ -526,7 +526,7 @@ describe('a transfer to the browser', () => {
     w.conversation.stop()
     await w.monitors.close()
     await w.conversation.settled()
-    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', taken: false })
+    expect(w.operatorEvents.at(-1)).toEqual({ type: 'transfer.settled', name: 'support', accepted: false })
     expect(w.tools()).toMatchObject([{ name: 'transfer_call' }])
   })
 

@@ -55,7 +55,7 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
       renewLease: async () => {},
       dropLease: async () => {},
       emitter: () => async (event: CallEventBody) => void events.push(event),
-      ask: async () => ({ paid_ms: 600_000, granted: true }),
+      request: async () => ({ paid_ms: 600_000, granted: true }),
     } as unknown as EngineBus,
     sealer,
     clock,
@@ -160,6 +160,6 @@ it('who is asked for in a browser and by telephone at once is asked for once', a
   await w.line.silence(1000)
   expect(w.dials).toHaveLength(0)
   expect(w.events.filter(({ type }) => type === 'transfer.waiting')).toHaveLength(1)
-  const refused = w.events.flatMap(event => (event.type === 'tool.finished' ? [event.tool.verdict] : []))
+  const refused = w.events.flatMap(event => (event.type === 'tool.finished' ? [event.tool.status] : []))
   expect(refused).toEqual(['failed'])
 })

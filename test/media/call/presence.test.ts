@@ -15,10 +15,10 @@ const other = (over: Partial<Heartbeat> = {}): Heartbeat => ({
   engine: 'other',
   boot: 'o',
   at: 0,
-  hears: true,
+  stt_ready: true,
   rooms: false,
   signalling: 'sip-1',
-  open: true,
+  accepting: true,
   calls: 0,
   capacity: 20,
   ...over,
@@ -45,19 +45,19 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
       beats.push(beat)
       return state.silent ? new Promise<never>(() => {}) : Promise.resolve(state.others)
     },
-    ask: () => new Promise(resolve => answers.push(resolve)),
+    request: () => new Promise(resolve => answers.push(resolve)),
   }
-  const doors: boolean[] = []
+  const changes: boolean[] = []
   const rejected: string[] = []
   const options = {
     bus,
     clock,
     log: quietLog,
     capacity: 3,
-    hears: () => true,
+    sttReady: () => true,
     ready: () => state.server !== null,
     signalling: () => state.server,
-    onAccepting: (open: boolean) => void doors.push(open),
+    onAccepting: (accepting: boolean) => void changes.push(accepting),
     ...over,
   }
   const callManager = await openCallManager(options as unknown as CallManagerOptions)
@@ -88,27 +88,27 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
     news()
     await settle()
   }
-  return { callManager, clock, state, beats, doors, rejected, answers, offer, pass, hangUp, say }
+  return { callManager, clock, state, beats, changes, rejected, answers, offer, pass, hangUp, say }
 }
 
 describe('the door of an engine', () => {
   it('accepts when the call manager does', async () => {
-    const { doors, beats, pass } = await world([other()])
-    expect(doors).toEqual([true])
-    const told = { calls: 0, capacity: 3, hears: true, rooms: false, signalling: 'sip-1' }
-    expect(beats).toEqual([{ ...told, open: false }])
+    const { changes, beats, pass } = await world([other()])
+    expect(changes).toEqual([true])
+    const told = { calls: 0, capacity: 3, stt_ready: true, rooms: false, signalling: 'sip-1' }
+    expect(beats).toEqual([{ ...told, accepting: false }])
     await pass(100)
-    expect(beats.at(-1)).toEqual({ ...told, open: true })
+    expect(beats.at(-1)).toEqual({ ...told, accepting: true })
   })
 
   it('shuts before the last place is taken, while another has room; who is there already is taken', async () => {
-    const { doors, rejected, answers, offer } = await world([other()])
+    const { changes, rejected, answers, offer } = await world([other()])
     offer()
     await settle()
-    expect(doors).toEqual([true])
+    expect(changes).toEqual([true])
     offer()
     await settle()
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     offer()
     offer()
     await settle()
@@ -116,75 +116,75 @@ describe('the door of an engine', () => {
   })
 
   it('stays open where the others are full, or at another SIP server', async () => {
-    const { doors, offer, pass } = await world([other({ calls: 20 }), other({ signalling: 'sip-2' })])
+    const { changes, offer, pass } = await world([other({ calls: 20 }), other({ signalling: 'sip-2' })])
     for (let calls = 0; calls < 3; calls++) offer()
     await pass(3000)
-    expect(doors).toEqual([true])
+    expect(changes).toEqual([true])
   })
 
   it('stays open where the other has said that it shuts', async () => {
-    const { doors, beats, offer, pass } = await world([other({ open: false })])
+    const { changes, beats, offer, pass } = await world([other({ accepting: false })])
     for (let calls = 0; calls < 3; calls++) offer()
     await pass(3000)
-    expect([doors, beats.at(-1)!.open]).toEqual([[true], true])
+    expect([changes, beats.at(-1)!.accepting]).toEqual([[true], true])
   })
 
   it('stays open when it has said that it shuts, and hears then that the other does, too', async () => {
-    const { state, doors, beats, offer, pass } = await world([other()])
-    state.others = [other({ open: false })]
+    const { state, changes, beats, offer, pass } = await world([other()])
+    state.others = [other({ accepting: false })]
     for (let calls = 0; calls < 3; calls++) offer()
     await settle()
-    expect([doors, beats.at(-1)!.open]).toEqual([[true], false])
+    expect([changes, beats.at(-1)!.accepting]).toEqual([[true], false])
     await pass(100)
-    expect([doors, beats.at(-1)!.open]).toEqual([[true], true])
+    expect([changes, beats.at(-1)!.accepting]).toEqual([[true], true])
   })
 
   it('opens when a call has ended, though not at once, and when the others have filled up', async () => {
-    const { state, doors, offer, pass, hangUp } = await world([other()])
+    const { state, changes, offer, pass, hangUp } = await world([other()])
     offer()
     offer()
     await settle()
     await hangUp()
     await pass(MIN_DRAINING_MS - 200)
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     await pass(700)
-    expect(doors).toEqual([true, false, true])
+    expect(changes).toEqual([true, false, true])
     offer()
     await settle()
-    expect(doors).toEqual([true, false, true, false])
+    expect(changes).toEqual([true, false, true, false])
     state.others = [other({ calls: 20 })]
     await pass(1500)
-    expect(doors).toEqual([true, false, true, false, true])
+    expect(changes).toEqual([true, false, true, false, true])
   })
 
   it('opens at once when most of its places are free: the others may be full', async () => {
-    const { doors, offer, pass, hangUp } = await world([other()])
+    const { changes, offer, pass, hangUp } = await world([other()])
     offer()
     offer()
     await settle()
     await hangUp()
     await pass(100)
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     await hangUp()
-    expect(doors).toEqual([true, false, true])
+    expect(changes).toEqual([true, false, true])
     await pass(100)
-    expect(doors).toEqual([true, false, true])
+    expect(changes).toEqual([true, false, true])
   })
 
   it('opens in the moment that the last of the others has filled up', async () => {
-    const { doors, offer, say, hangUp } = await world([other({ capacity: 3, calls: 0 })])
+    const { changes, offer, say, hangUp } = await world([other({ capacity: 3, calls: 0 })])
     offer()
     offer()
     await settle()
     await say(other({ capacity: 3, calls: 2 }))
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     await say(other({ capacity: 3, calls: 3 }))
-    expect(doors).toEqual([true, false, true])
+    expect(changes).toEqual([true, false, true])
     await hangUp()
   })
 
   it('says at once that it has few places, or many, and asks for no news that it needs not', async () => {
-    const { beats, offer, say, pass } = await world([other({ open: false })], { capacity: 3 })
+    const { beats, offer, say, pass } = await world([other({ accepting: false })], { capacity: 3 })
     await pass(100)
     const before = beats.length
     offer()
@@ -193,25 +193,25 @@ describe('the door of an engine', () => {
     offer()
     await settle()
     expect(beats.slice(before).map(({ calls }) => calls)).toEqual([2])
-    await say(other({ open: false, calls: 20 }))
+    await say(other({ accepting: false, calls: 20 }))
     expect(beats.length).toBe(before + 1)
   })
 
   it('shuts as soon as it is full and one opens that had been shut before', async () => {
-    const { state, doors, beats, offer, pass } = await world([other({ open: false })])
+    const { state, changes, beats, offer, pass } = await world([other({ accepting: false })])
     for (let calls = 0; calls < 2; calls++) offer()
     await pass(100)
     const before = beats.length
     offer()
     await settle()
-    expect([beats.length, beats.at(-1)!.calls, doors]).toEqual([before + 1, 3, [true]])
+    expect([beats.length, beats.at(-1)!.calls, changes]).toEqual([before + 1, 3, [true]])
     state.others = [other()]
     await pass(600)
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
   })
 
   it('turns no more than once a second, whatever calls do', async () => {
-    const { doors, offer, pass, hangUp } = await world([other()])
+    const { changes, offer, pass, hangUp } = await world([other()])
     offer()
     for (let round = 0; round < 50; round++) {
       offer()
@@ -219,21 +219,21 @@ describe('the door of an engine', () => {
       await hangUp()
       await pass(100)
     }
-    expect(doors.filter(open => open).length).toBeLessThanOrEqual(11)
-    expect(doors.length).toBeGreaterThan(10)
+    expect(changes.filter(accepting => accepting).length).toBeLessThanOrEqual(11)
+    expect(changes.length).toBeGreaterThan(10)
   })
 
   it('opens when Redis is silent for so long that nobody is known to be there', async () => {
-    const { state, doors, offer, pass } = await world([other()])
+    const { state, changes, offer, pass } = await world([other()])
     offer()
     offer()
     await settle()
     await pass(1000) // a beat
     state.silent = true
     await pass(HEARTBEAT_TTL_MS - 1000)
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     await pass(2000)
-    expect(doors).toEqual([true, false, true])
+    expect(changes).toEqual([true, false, true])
   })
 
   it('is told of at once when calls begin and end, and a burst once', async () => {
@@ -252,11 +252,11 @@ describe('the door of an engine', () => {
   it('a SIP server that comes and goes is told of at once', async () => {
     const { state, beats, callManager, pass } = await world([])
     state.server = null
-    callManager.look()
+    callManager.reconcile()
     await pass(100)
-    expect(beats.at(-1)).toEqual({ calls: 0, capacity: 0, hears: true, rooms: false, open: true })
+    expect(beats.at(-1)).toEqual({ calls: 0, capacity: 0, stt_ready: true, rooms: false, accepting: true })
     state.server = 'sip-2'
-    callManager.look()
+    callManager.reconcile()
     await pass(100)
     expect(beats.at(-1)).toMatchObject({ capacity: 3, signalling: 'sip-2' })
   })
@@ -264,14 +264,14 @@ describe('the door of an engine', () => {
 
 describe('an engine that leaves', () => {
   it('shuts its door, takes what was on the way, and waits for it', async () => {
-    const { callManager, doors, rejected, answers, offer, pass, hangUp } = await world([other()])
+    const { callManager, changes, rejected, answers, offer, pass, hangUp } = await world([other()])
     let gone = false
     const draining = callManager.drain(60_000, new AbortController().signal).then(() => {
       gone = true
     })
     offer() // sent before the server could know
     await settle()
-    expect([doors, answers.length, rejected]).toEqual([[true, false], 1, []])
+    expect([changes, answers.length, rejected]).toEqual([[true, false], 1, []])
     await hangUp()
     await pass(IN_TRANSIT_MS - 50)
     expect(gone).toBe(false)
@@ -287,32 +287,32 @@ describe('an engine that leaves', () => {
   })
 
   it('takes what comes for as long as it waits for the word of the others: the server sends it still', async () => {
-    const { callManager, state, doors, rejected, answers, offer, pass } = await world([other()])
+    const { callManager, state, changes, rejected, answers, offer, pass } = await world([other()])
     state.silent = true
     void callManager.drain(60_000, new AbortController().signal)
     await pass(4 * IN_TRANSIT_MS)
     offer()
     await settle()
-    expect([doors, answers.length, rejected]).toEqual([[true], 1, []])
+    expect([changes, answers.length, rejected]).toEqual([[true], 1, []])
   })
 
   it('stays at the door where nobody else takes calls, and refuses them', async () => {
-    const { callManager, doors, rejected, offer } = await world([other({ capacity: 0 })])
+    const { callManager, changes, rejected, offer } = await world([other({ capacity: 0 })])
     const draining = callManager.drain(60_000, new AbortController().signal)
     await settle()
     offer()
     await draining
-    expect([doors, rejected]).toEqual([[true], ['not_ready']])
+    expect([changes, rejected]).toEqual([[true], ['not_ready']])
   })
 
   it('without waiting for its calls shuts the door, and tells the others', async () => {
-    const { callManager, doors, beats, offer, hangUp } = await world([other()])
+    const { callManager, changes, beats, offer, hangUp } = await world([other()])
     offer()
     await settle()
     const closed = callManager.close(1000)
     await hangUp()
     await closed
-    expect(doors).toEqual([true, false])
+    expect(changes).toEqual([true, false])
     expect(beats.at(-1)).toMatchObject({ capacity: 0 })
   })
 })

@@ -23,9 +23,9 @@ function fakeModel() {
       const nothing = () => {}
       return {
         push: nothing,
-        tell: nothing,
+        addMessage: nothing,
         instruct: nothing,
-        giveResult: nothing,
+        addToolResult: nothing,
         respond: nothing,
         cancel: nothing,
         truncate: nothing,

@@ -33,7 +33,7 @@ const tool = (part: Partial<ToolCall>): ToolCall => ({
   arguments: { who: 'Ivan' },
   started_ms: 3000,
   ms: 450,
-  verdict: 'ok',
+  status: 'ok',
   http_status: 200,
   result: 'Ivan has it.',
   filler: [],
@@ -66,7 +66,7 @@ describe('a call that is dialled', () => {
     await send({ type: 'turn.finished', turn: turn({ started_ms: 2500 }), latency })
     await send({ type: 'tool.finished', tool: tool({}) })
     clock.advance(9000)
-    spans.leaving()
+    spans.startHangup()
     clock.advance(30)
     await send({ type: 'call.closing', reason: 'agent_hangup' })
     clock.advance(400)
@@ -132,8 +132,8 @@ describe('a call that is dialled', () => {
   it('has tools that failed, and no name that the model has invented', async () => {
     const { tracing, send } = spansOf('out')
     await send({ type: 'call.started', ...ENGINE })
-    await send({ type: 'tool.finished', tool: tool({ verdict: 'http_error', http_status: 500 }) })
-    await send({ type: 'tool.finished', tool: tool({ name: 'call_ivan', verdict: 'unknown_tool', http_status: null }) })
+    await send({ type: 'tool.finished', tool: tool({ status: 'http_error', http_status: 500 }) })
+    await send({ type: 'tool.finished', tool: tool({ name: 'call_ivan', status: 'unknown_tool', http_status: null }) })
     expect(tracing.one('execute_tool find_order')).toMatchObject({
       error: 'http_error',
       attributes: { 'gen_ai.tool.name': 'find_order', 'http.response.status_code': 500 },
@@ -169,7 +169,7 @@ it('a call in a room joins and leaves it, and speaks no SIP', async () => {
   const w = spansOf('web')
   await w.send({ type: 'call.dialing', ...ENGINE })
   await w.send({ type: 'call.started', ...ENGINE })
-  w.spans.leaving()
+  w.spans.startHangup()
   await w.send({ type: 'call.closing', reason: 'agent_hangup' })
   await w.send({ type: 'call.ended', record: record({ sip_code: null }) })
   expect(underCall(w)).toEqual(['join', 'leave', 'wrap_up'])

@@ -101,7 +101,7 @@ function world({ by = 'bridge' as 'bridge' | 'refer', mayStepAside = true } = {}
     tts,
     referred,
     said,
-    settled: () => events.filter(event => event.type === 'transfer.settled').map(event => event.taken),
+    settled: () => events.filter(event => event.type === 'transfer.settled').map(event => event.accepted),
     hears: (ms: number) =>
       Array.from({ length: ms / 20 }, () => sink.pull(0)?.some(sample => sample !== 0) ?? false).some(Boolean),
     async answers() {

@@ -10,9 +10,9 @@ import {
   type TransferState,
 } from '../../../media/call/transfer-machine.ts'
 
-const wish = (over: Partial<TransferRequest> = {}): TransferInput => ({
-  type: 'wish',
-  wish: { refer: true, announces: false, ...over },
+const request = (over: Partial<TransferRequest> = {}): TransferInput => ({
+  type: 'request',
+  request: { refer: true, announces: false, ...over },
 })
 
 function run(...inputs: TransferInput[]) {
@@ -53,70 +53,80 @@ const [rings, answered, announced, theyLeft, callerLeft] = (
 
 describe('a transfer', () => {
   it.each<[string, TransferInput[], string, string[]]>([
-    ['by the carrier', [wish(), done], 'over', ['refer', 'settle true']],
-    ['that the carrier tried', [wish(), failed], 'idle', ['refer', 'settle false']],
-    ['refused, bridged', [wish(), refused, rings, answered], 'joined', ['refer', 'dial', 'join', 'settle true']],
-    ['refused, and busy', [wish(), refused, busy], 'idle', ['refer', 'dial', 'settle false']],
-    ['never by REFER', [wish({ refer: false }), answered], 'joined', ['dial', 'join', 'settle true']],
+    ['by the carrier', [request(), done], 'over', ['refer', 'settle true']],
+    ['that the carrier tried', [request(), failed], 'idle', ['refer', 'settle false']],
+    ['refused, bridged', [request(), refused, rings, answered], 'joined', ['refer', 'dial', 'join', 'settle true']],
+    ['refused, and busy', [request(), refused, busy], 'idle', ['refer', 'dial', 'settle false']],
+    ['never by REFER', [request({ refer: false }), answered], 'joined', ['dial', 'join', 'settle true']],
     [
       'announced, then left to the carrier',
-      [wish({ announces: true }), answered, announced, theyLeft, done],
+      [request({ announces: true }), answered, announced, theyLeft, done],
       'over',
       ['dial', 'announce', 'join replace', 'settle true', 'await_carrier', 'hang_up_target'],
     ],
     [
       'announced, and kept',
-      [wish({ announces: true }), answered, announced, refused, theyLeft],
+      [request({ announces: true }), answered, announced, refused, theyLeft],
       'over',
       ['dial', 'announce', 'join replace', 'settle true', 'hang_up_caller'],
     ],
     [
       'replaced by nobody: they are gone, and the carrier has failed',
-      [wish({ announces: true }), answered, announced, theyLeft, failed],
+      [request({ announces: true }), answered, announced, theyLeft, failed],
       'over',
       ['dial', 'announce', 'join replace', 'settle true', 'await_carrier', 'hang_up_caller'],
     ],
     [
       'whose line fails, where the carrier might have replaced us',
-      [wish({ announces: true }), answered, announced, theyBroke, silent],
+      [request({ announces: true }), answered, announced, theyBroke, silent],
       'over',
       ['dial', 'announce', 'join replace', 'settle true', 'await_carrier', 'hang_up_caller media_timeout'],
     ],
     [
       'whose line fails',
-      [wish({ refer: false }), answered, theyBroke],
+      [request({ refer: false }), answered, theyBroke],
       'over',
       ['dial', 'join', 'settle true', 'hang_up_caller media_timeout'],
     ],
     [
       'whose announcement is hung up on',
-      [wish({ announces: true }), answered, theyLeft],
+      [request({ announces: true }), answered, theyLeft],
       'idle',
       ['dial', 'announce', 'settle false'],
     ],
     [
       'of a caller who leaves at once',
-      [wish({ refer: false }), callerLeft],
+      [request({ refer: false }), callerLeft],
       'over',
       ['dial', 'cancel_dial', 'settle false'],
     ],
     [
       'of a caller who leaves during the announcement',
-      [wish({ announces: true }), answered, callerLeft],
+      [request({ announces: true }), answered, callerLeft],
       'over',
       ['dial', 'announce', 'hang_up_target', 'settle false'],
     ],
     [
       'of a caller who leaves them',
-      [wish({ refer: false }), answered, callerLeft],
+      [request({ refer: false }), answered, callerLeft],
       'over',
       ['dial', 'join', 'settle true', 'hang_up_target'],
     ],
-    ['that an operator ends', [wish({ refer: false }), rings, cancel], 'idle', ['dial', 'cancel_dial', 'settle false']],
-    ['that the carrier has cannot be taken back', [wish(), cancel, callerLeft, done], 'over', ['refer', 'settle true']],
+    [
+      'that an operator ends',
+      [request({ refer: false }), rings, cancel],
+      'idle',
+      ['dial', 'cancel_dial', 'settle false'],
+    ],
+    [
+      'that the carrier has cannot be taken back',
+      [request(), cancel, callerLeft, done],
+      'over',
+      ['refer', 'settle true'],
+    ],
     [
       'again, after one that failed',
-      [wish(), failed, wish({ refer: false }), answered],
+      [request(), failed, request({ refer: false }), answered],
       'joined',
       ['refer', 'settle false', 'dial', 'join', 'settle true'],
     ],
@@ -126,7 +136,7 @@ describe('a transfer', () => {
 
   it('settles once, holds no line of nobody, and stays over: whatever comes, in any order', () => {
     const input = fc.oneof(
-      fc.record({ refer: fc.boolean(), announces: fc.boolean() }).map(over => wish(over)),
+      fc.record({ refer: fc.boolean(), announces: fc.boolean() }).map(over => request(over)),
       fc.constantFrom(
         refused,
         failed,

@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { afterFailure, type Breaker, CLOSED, inOrder, toVendorError } from '../../../media/models/circuit-breaker.ts'
+import {
+  afterFailure,
+  type CircuitBreaker,
+  CLOSED,
+  inOrder,
+  toVendorError,
+} from '../../../media/models/circuit-breaker.ts'
 import {
   type FallbackOptions,
   fallbackLlm,
@@ -37,7 +43,7 @@ function voice(values: number[], end: Error | 'hang' | null = null) {
 function setUp() {
   const clock = fakeClock()
   const switches: Switch[] = []
-  const breakers = new Map<string, Breaker>()
+  const breakers = new Map<string, CircuitBreaker>()
   const options: FallbackOptions = { clock, breakers, onSwitch: event => switches.push(event) }
   return { clock, switches, breakers, options }
 }

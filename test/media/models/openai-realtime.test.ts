@@ -147,7 +147,7 @@ describe('a session', () => {
   it('keeps what is said before it is ready', async () => {
     const { stream } = open()
     stream.push(frame(5000))
-    stream.tell({ role: 'caller', text: 'Hi' })
+    stream.addMessage({ role: 'caller', text: 'Hi' })
     await until('both', () => server.heard().length === 160 && server.items().length === 1)
     expect(server.events[0]!.type).toBe('session.update')
   })
@@ -233,7 +233,7 @@ describe('tools', () => {
     stream.respond()
     await until('the call', () => of('tool').length > 0)
     const message = { role: 'tool', id: 'one', step: '1', name: 'a', arguments: {}, result: 'ok', ok: true } as const
-    stream.giveResult(message)
+    stream.addToolResult(message)
     stream.respond()
     await until('the answer', () => of('words').length > 0)
     expect(server.items().find(item => item.type === 'function_call_output')).toMatchObject({ call_id: 'one' })

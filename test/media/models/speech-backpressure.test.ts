@@ -33,7 +33,7 @@ it('a speech process that no longer reads is not fed for ever: loudness tells vo
   const server = createServer(socket => {
     sockets.push(socket)
     socket.on('error', () => {})
-    socket.write(encodeFrame({ type: 'hello', hears: ['en'], speaks: ['en'] }))
+    socket.write(encodeFrame({ type: 'hello', stt_languages: ['en'], tts_languages: ['en'] }))
     socket.pause()
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))

@@ -2,7 +2,7 @@
 import { createServer, type Socket } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { createSpeechClient } from '../../../media/models/speech/client.ts'
-import { type Answer, Ask, createDecoder, encodeFrame } from '../../../media/models/speech/protocol.ts'
+import { createDecoder, encodeFrame, type SpeechAnswer, SpeechRequest } from '../../../media/models/speech/protocol.ts'
 import type { VoiceFrame } from '../../../media/ports/speech.ts'
 import { fakeClock, settle } from '../../fakes/line.ts'
 import { quietLog, until } from '../../support/world.ts'
@@ -14,13 +14,13 @@ afterEach(() => {
 
 /** Says hello and nothing else. */
 async function hung() {
-  const asked: Ask[] = []
+  const asked: SpeechRequest[] = []
   let broken = 0
   const sockets: Socket[] = []
   const server = createServer(socket => {
     sockets.push(socket)
     socket.on('error', () => {})
-    const decode = createDecoder(Ask)
+    const decode = createDecoder(SpeechRequest)
     socket.on('data', data => {
       try {
         asked.push(...decode(data).map(({ head }) => head))
@@ -28,7 +28,7 @@ async function hung() {
         broken++
       }
     })
-    socket.write(encodeFrame({ type: 'hello', hears: ['en'], speaks: ['en'] }))
+    socket.write(encodeFrame({ type: 'hello', stt_languages: ['en'], tts_languages: ['en'] }))
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const clock = fakeClock()
@@ -40,7 +40,7 @@ async function hung() {
     server.close()
   })
   await client.ready
-  const answer = (answer: Answer) => sockets[0]!.write(encodeFrame(answer))
+  const answer = (answer: SpeechAnswer) => sockets[0]!.write(encodeFrame(answer))
   return { client, clock, asked, answer, broken: () => broken }
 }
 const { signal } = new AbortController()

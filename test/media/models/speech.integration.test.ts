@@ -161,7 +161,7 @@ describe('the client', () => {
     const own = createSpeechClient({ host: '127.0.0.1', port: first.port, clock: systemClock, log: quietLog })
     try {
       await own.ready
-      expect(own.hears()).toBe(false)
+      expect(own.sttReady()).toBe(false)
       const spoken = async () => {
         let samples = 0
         for await (const { pcm } of own.tts.speak({ text: 'Guten Tag', voice: null, language: 'de' }, signal))

@@ -115,11 +115,11 @@ describe('a recorder', () => {
   it('does not hold up the record of a call: what takes long is told when it is stored', async () => {
     let stored = () => {}
     const folder = createFolderBlobs(join(home, 'slow'))
-    const take: Blobs['take'] = async (...args) => {
+    const store: Blobs['store'] = async (...args) => {
       await new Promise<void>(resolve => (stored = resolve))
-      return folder.take(...args)
+      return folder.store(...args)
     }
-    const { make, call, clock, ready } = world({ blobs: { take } })
+    const { make, call, clock, ready } = world({ blobs: { store } })
     const recording = make().start(call)
     await talk(recording, clock, 2000)
     expect(await inTime(recording.finish(), clock)).toBeNull()
@@ -132,11 +132,11 @@ describe('a recorder', () => {
   it('tries again when the store is away', async () => {
     let tries = 0
     const folder = createFolderBlobs(join(home, 'away'))
-    const take: Blobs['take'] = async (...args) => {
+    const store: Blobs['store'] = async (...args) => {
       if (++tries < 4) throw new Error('the blob store answered 503 SlowDown')
-      return folder.take(...args)
+      return folder.store(...args)
     }
-    const { make, call, clock, ready, log } = world({ blobs: { take } })
+    const { make, call, clock, ready, log } = world({ blobs: { store } })
     const recording = make().start(call)
     await talk(recording, clock, 1000)
     expect(await inTime(recording.finish(), clock)).toBeNull()
@@ -150,8 +150,8 @@ describe('a recorder', () => {
 
   it('leaves in the spool what it could not store before its end, and the next one stores it', async () => {
     const { make, call, clock, spool, ready, blobs } = world()
-    const { take } = blobs
-    blobs.take = (_key, _file, { signal }) =>
+    const { store } = blobs
+    blobs.store = (_key, _file, { signal }) =>
       new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('aborted'))))
     const first = make()
     const recording = first.start(call)
@@ -162,7 +162,7 @@ describe('a recorder', () => {
     await first.close()
     expect(await finished).toBeNull()
     expect(readdirSync(spool)).toHaveLength(1)
-    blobs.take = take
+    blobs.store = store
     await make().recover()
     expect(ready).toMatchObject([{ call_id: call.callId, recording: { duration_ms: 1000 } }])
     expect(readdirSync(spool)).toEqual([])

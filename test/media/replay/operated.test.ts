@@ -5,7 +5,7 @@ import type { CallEventBody } from '../../../media/contract/messages.ts'
 import { createEnergyVad } from '../../../media/models/energy-vad.ts'
 import { parseLog } from '../../../media/replay/log.ts'
 import { play } from '../../../media/replay/player.ts'
-import { EdgeRecorder } from '../../../media/replay/recorder.ts'
+import { ReplayRecorder } from '../../../media/replay/recorder.ts'
 import { FetchError } from '../../../media/shared/fetch.ts'
 import { text } from '../../fakes/conversation.ts'
 import { FakeLine, fakeClock, settle } from '../../fakes/line.ts'
@@ -44,7 +44,7 @@ async function record() {
     emit: event => events.push(event),
     onHangup: () => {},
   }
-  const recorder = new EdgeRecorder(options, line => lines.push(line))
+  const recorder = new ReplayRecorder(options, line => lines.push(line))
   const conversation = new Conversation({ ...options, ...recorder.edges })
   const operated = recorder.operated(conversation)
   const line = new PatientLine(recorder.sink(conversation), clock)

@@ -18,7 +18,7 @@ import type { LlmRequest } from '../../../media/ports/llm.ts'
 import { differences } from '../../../media/replay/compare.ts'
 import { parseLog } from '../../../media/replay/log.ts'
 import { play } from '../../../media/replay/player.ts'
-import { EdgeRecorder } from '../../../media/replay/recorder.ts'
+import { ReplayRecorder } from '../../../media/replay/recorder.ts'
 import { FetchError } from '../../../media/shared/fetch.ts'
 import { call, text, toolPlan } from '../../fakes/conversation.ts'
 import { plan } from '../../fakes/plan.ts'
@@ -73,7 +73,7 @@ async function record(): Promise<{ log: string; events: CallEventBody[] }> {
     emit: event => events.push(event),
     onHangup: () => {},
   }
-  const recorder = new EdgeRecorder(options, line => lines.push(line))
+  const recorder = new ReplayRecorder(options, line => lines.push(line))
   const conversation = new Conversation({ ...options, ...recorder.edges })
   const sink: LegSink = recorder.sink(conversation)
   recorder.start(() => conversation.start())

@@ -2,7 +2,7 @@
 import { ParticipantKind } from '@livekit/rtc-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Captions } from '../../../media/room/captions.ts'
-import type { Caption } from '../../../media/room/link.ts'
+import type { Caption } from '../../../media/room/connection.ts'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../../support/livekit.ts'
 import { recordingLog, until } from '../../support/world.ts'
 import { AGENT, CALLER, meet } from './rig.ts'

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SoundClock } from '../../../media/room/sound-clock.ts'
+import { AudioClock } from '../../../media/room/audio-clock.ts'
 
 const HOUR = 180_000 // frames
 
 /** Arrivals of frames, and what the clock makes of them. */
 const told = (arrivals: number[]) => {
-  const clock = new SoundClock()
+  const clock = new AudioClock()
   return arrivals.map(nowMs => clock.at(nowMs))
 }
 
@@ -59,10 +59,10 @@ describe('when sound was made', () => {
   })
 
   it('comes with how late it is', () => {
-    const even = new SoundClock()
+    const even = new AudioClock()
     for (let i = 0; i < 100; i++) even.at(i * 20)
     expect(even.jitterMs).toBe(0)
-    const uneven = new SoundClock()
+    const uneven = new AudioClock()
     for (let i = 0; i < 100; i++) uneven.at(i * 20 + (i % 2) * 10)
     expect(uneven.jitterMs).toBeGreaterThan(4)
     expect(uneven.jitterMs).toBeLessThan(6)

@@ -7,10 +7,10 @@ import { decodeG711, encodeG711 } from '../../../media/audio/g711.ts'
 import { loadOpus } from '../../../media/audio/opus.ts'
 import type { CodecName } from '../../../media/contract/plan.ts'
 import type { AudioFrame } from '../../../media/ports/leg.ts'
+import { AudioReceiver } from '../../../media/rtp/audio-receiver.ts'
+import { AudioSender, type OutgoingPacket } from '../../../media/rtp/audio-sender.ts'
 import type { RtpPacket } from '../../../media/rtp/packet.ts'
 import type { RtpParams } from '../../../media/rtp/params.ts'
-import { SoundReceiver } from '../../../media/rtp/sound-receiver.ts'
-import { type OutgoingPacket, SoundSender } from '../../../media/rtp/sound-sender.ts'
 import { seeded, shareOf, speech, tone } from '../audio/sound.ts'
 
 const NUMBERS: Record<CodecName, number> = { PCMU: 0, PCMA: 8, G722: 9, opus: 111 }
@@ -33,13 +33,13 @@ const made = () => new Promise<void>(resolve => setImmediate(resolve))
 /** An independent sender, whose packets get sequence numbers as on a network. */
 class Wire {
   sequence = 100
-  readonly #sender: SoundSender
+  readonly #sender: AudioSender
   readonly #rate: number
   #at = 0
 
   constructor(codec: CodecName, more: Partial<RtpParams> = {}, rate = CODECS[codec].sampleRate) {
     this.#rate = rate
-    this.#sender = new SoundSender(params(codec, more), rate, 5000)
+    this.#sender = new AudioSender(params(codec, more), rate, 5000)
   }
 
   /** 20 ms of a tone, or of silence. */
@@ -63,7 +63,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
     'in packets of %i ms is heard as it was said, in frames of 20',
     async ptimeMs => {
       const wire = new Wire(codec, { ptimeMs })
-      const receiver = new SoundReceiver(params(codec), sampleRate)
+      const receiver = new AudioReceiver(params(codec), sampleRate)
       await made()
       const packets: RtpPacket[] = []
       const frames: AudioFrame[] = []
@@ -88,7 +88,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
   it('is heard at the rate of the leg, whatever that is', async () => {
     for (const rate of [8000, 16_000]) {
       const wire = new Wire(codec, {}, rate)
-      const receiver = new SoundReceiver(params(codec), rate)
+      const receiver = new AudioReceiver(params(codec), rate)
       await made()
       const frames: AudioFrame[] = []
       for (let n = 0; n < 40; n++) for (const packet of wire.tick(700)) frames.push(...receiver.receive(packet, n * 20))
@@ -99,7 +99,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
 
   it('with a lost packet goes on, and says what is made up', async () => {
     const wire = new Wire(codec)
-    const receiver = new SoundReceiver(params(codec), sampleRate)
+    const receiver = new AudioReceiver(params(codec), sampleRate)
     await made()
     const frames: AudioFrame[] = []
     for (let n = 0; n < 30; n++) {
@@ -116,7 +116,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
 
 describe('a far end that changes the codec', () => {
   it('in mid-stream is heard on, at the same rate', async () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     let sequence = 1
     let atMs = 0
@@ -137,7 +137,7 @@ describe('a far end that changes the codec', () => {
   })
 
   it('that we send to by another codec after a re-INVITE gets numbers and times that go on', async () => {
-    const sender = new SoundSender(params('PCMU'), 8000, 0xffff_ff00)
+    const sender = new AudioSender(params('PCMU'), 8000, 0xffff_ff00)
     const say = () => sender.tick(() => ({ pcm: tone(500, 8000, 160), ulaw: null }))
     const before = [say(), say()].flat()
     sender.configure(params('opus', { payloadType: 96, ptimeMs: 20 }))
@@ -162,7 +162,7 @@ describe('silence that is meant', () => {
   })
 
   it('told by comfort noise is filled with noise of its level until sound comes again', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000, seeded(3))
+    const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
     frames.push(...receiver.receive(noise(5, 50), 100))
@@ -177,14 +177,14 @@ describe('silence that is meant', () => {
   })
 
   it('of a gateway that shouts in comfort noise is quiet', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000, seeded(3))
+    const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     receiver.receive(voice(0), 0)
     receiver.receive(noise(1, 0), 20)
     expect(rms(joined(receiver.tick(40)))).toBeLessThan(40)
   })
 
   it('told by nothing but a gap is silence after a while, and no loss', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
     for (let atMs = 90; atMs < 1000; atMs += 20) frames.push(...receiver.tick(atMs))
@@ -197,7 +197,7 @@ describe('silence that is meant', () => {
   })
 
   it('is not heard before anything came, nor while the far end may not send', () => {
-    const receiver = new SoundReceiver(params('PCMU'), 8000)
+    const receiver = new AudioReceiver(params('PCMU'), 8000)
     expect(receiver.tick(5000)).toEqual([])
     receiver.receive(voice(0), 5000)
     receiver.configure(params('PCMU', { direction: 'sendonly' }))
@@ -205,7 +205,7 @@ describe('silence that is meant', () => {
   })
 
   it('of Opus (DTX) goes on as the decoder remembers the room', async () => {
-    const receiver = new SoundReceiver(params('opus'), 16_000)
+    const receiver = new AudioReceiver(params('opus'), 16_000)
     const wire = new Wire('opus')
     await made()
     const frames: AudioFrame[] = []
@@ -281,7 +281,7 @@ describe('Opus', () => {
 
 describe('keys', () => {
   it('between packets of 60 ms keep the times of the stream, by the clock that was agreed for them', async () => {
-    const sender = new SoundSender(
+    const sender = new AudioSender(
       params('opus', { ptimeMs: 60, dtmfPayloadType: 96, dtmfClockRate: 48_000 }),
       16_000,
       0,
@@ -303,7 +303,7 @@ describe('keys', () => {
 
 describe.each([200, -200])('an hour with a clock that is off by %i ppm', ppm => {
   it('is heard without a click, a gap, or delay that grows', () => {
-    const receiver = new SoundReceiver(params('PCMA'), 8000)
+    const receiver = new AudioReceiver(params('PCMA'), 8000)
     const packets = 180_000
     const intervalMs = 20 * (1 + ppm / 1e6)
     const period = 160 // samples of one frame are one period, so that every joint can be looked at

@@ -76,7 +76,7 @@ describe('a request', () => {
 
 describe('an answer', () => {
   it('of JSON reaches the model compact, and cut', async () => {
-    expect(await run(answer('{ "a":  1 }'))).toEqual({ verdict: 'ok', http_status: 200, result: '{"a":1}' })
+    expect(await run(answer('{ "a":  1 }'))).toEqual({ status: 'ok', http_status: 200, result: '{"a":1}' })
     expect((await run(answer(JSON.stringify('x'.repeat(9000))))).result.length).toBeLessThanOrEqual(4097)
   })
 
@@ -86,14 +86,14 @@ describe('an answer', () => {
       answer('<!DOCTYPE html><p>', 'text/plain'),
     ]) {
       const outcome = await run(page)
-      expect(outcome).toMatchObject({ verdict: 'http_error' })
+      expect(outcome).toMatchObject({ status: 'http_error' })
       expect(outcome.result).not.toContain('<')
     }
   })
 
   it('with an error status tells the status and what it said', async () => {
     expect(await run(answer('{"error":"sold out"}', 'application/json', 409))).toMatchObject({
-      verdict: 'http_error',
+      status: 'http_error',
       http_status: 409,
       result: expect.stringContaining('sold out'),
     })
@@ -107,9 +107,9 @@ describe('an answer', () => {
     ['aborted', 'aborted'],
     ['too_many_redirects', 'blocked'],
     ['bad_url', 'blocked'],
-  ] as const)('that never comes (%s) has a verdict and words without an address', async (code, verdict) => {
+  ] as const)('that never comes (%s) has a verdict and words without an address', async (code, status) => {
     const outcome = await run(code)
-    expect(outcome.verdict).toBe(verdict)
+    expect(outcome.status).toBe(status)
     expect(outcome.result).not.toMatch(/https?:|example/)
   })
 })

@@ -19,13 +19,13 @@ afterEach(() => rig.close())
 const uri = (): string => `sip:agent@127.0.0.1:${rig.udpPort}`
 const OUR_SDP = SDP.replace('40000', '15000')
 
-const takers = new WeakMap<App, (call: [SrfRequest, SrfResponse]) => void>()
+const claimantsOf = new WeakMap<App, (call: [SrfRequest, SrfResponse]) => void>()
 
 /** The next INVITE the application gets. drachtio-srf keeps every handler, and the first one takes all. */
 function nextInvite(): Promise<[SrfRequest, SrfResponse]> {
   const taking = app
-  if (!takers.has(taking)) taking.invite((req, res) => takers.get(taking)?.([req, res]))
-  return new Promise(resolve => takers.set(taking, resolve))
+  if (!claimantsOf.has(taking)) taking.invite((req, res) => claimantsOf.get(taking)?.([req, res]))
+  return new Promise(resolve => claimantsOf.set(taking, resolve))
 }
 
 function nextOf<T>(subscribe: (resolve: (value: T) => void) => void): Promise<T> {

@@ -3,12 +3,12 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { DeadHosts } from '../../../sip/server/dead-hosts.ts'
 import {
+  cachingResolver,
   type Hop,
   type NaptrRecord,
   orderNaptr,
   orderSrv,
   type Resolver,
-  remembering,
   resolveUri,
   type SrvRecord,
 } from '../../../sip/server/resolve.ts'
@@ -176,7 +176,7 @@ it('answers are remembered for a while, failures are not', async () => {
       return resolver.addresses(host)
     },
   }
-  const memory = remembering(counting, () => now)
+  const memory = cachingResolver(counting, () => now)
   await memory.addresses('trunk')
   await memory.addresses('trunk')
   expect(asked).toBe(1)

@@ -260,7 +260,7 @@ it('a 2xx is repeated at T1, 2*T1 … T2 and given up after 64*T1 (§13.3.1.4)',
   for (let now = 0; seen.at(-1)?.[1] !== 'give-up'; now = repeatDue(state)) {
     const stepped = stepRepeat(state, now)
     state = stepped.state
-    if (stepped.verdict !== 'wait') seen.push([now, stepped.verdict])
+    if (stepped.action !== 'wait') seen.push([now, stepped.action])
   }
   expect(seen.map(([at]) => at)).toEqual([
     500, 1500, 3500, 7500, 11_500, 15_500, 19_500, 23_500, 27_500, 31_500, 32_000,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { MasterKey } from '../../../media/rtp/srtp-keys.ts'
 import { formatCrypto, parseCrypto, parseFingerprint } from '../../../sip/text/crypto.ts'
 import { localSecurity, type SrtpPolicy } from '../../../sip/text/crypto-agree.ts'
-import { answerOffer, type LocalAudio, makeOffer, readAnswer, settled } from '../../../sip/text/offer.ts'
+import { answerOffer, type LocalAudio, makeOffer, readAnswer, withAgreedRole } from '../../../sip/text/offer.ts'
 import { parseSdp } from '../../../sip/text/sdp.ts'
 
 const KEY = 'd0RmdmcmVCspeEc3QGZiNWpVLFJhQX1cfHAwJSoj'
@@ -174,7 +174,7 @@ describe('an offer is answered', () => {
     const ours = local('optional')
     const first = answerOffer(sdp('UDP/TLS/RTP/SAVP', ['a=setup:passive', DTLS[1]!]), ours)
     if (!first.ok) throw new Error(first.code)
-    const again = answerOffer(sdp('UDP/TLS/RTP/SAVP', DTLS), settled(ours, first.audio))
+    const again = answerOffer(sdp('UDP/TLS/RTP/SAVP', DTLS), withAgreedRole(ours, first.audio))
     expect(again.ok && again.audio.security).toMatchObject({ kind: 'dtls', role: 'client' })
   })
 

@@ -12,7 +12,7 @@ import { fakeLlm, fakeStt, fakeTts } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'
 import { Caller, type Peer } from '../peer.ts'
 import { audioPort, type Bench, clock, trunkPlan } from './bench.ts'
-import type { FarSound } from './far-sound.ts'
+import type { FarSound } from './tone-endpoint.ts'
 
 export const CALLER_HZ = 700
 const SALES: TransferTarget = { name: 'sales', to: '+12025550199', description: 'Sells', announce: null }

@@ -5,7 +5,7 @@ import { challengerUri } from '../../../sip/trunk/requests/ask.ts'
 import type { SipIn } from '../../../sip/trunk/requests/srf.ts'
 import { type Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
-import { proofIn, seqOf, tagOf } from './prove.ts'
+import { proofIn, seqOf, tagOf } from './digest-server.ts'
 
 let bench: Bench
 let peer: Peer

@@ -12,7 +12,7 @@ import { hearsNow, ofBaresip } from '../../support/wav-tail.ts'
 import { type Peer, reply } from '../peer.ts'
 import { asked, CALLER_HZ } from './asking.ts'
 import { Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const { it } = needs('baresip')
 

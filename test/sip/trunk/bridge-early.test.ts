@@ -4,7 +4,7 @@ import type { SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { asked } from './asking.ts'
 import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const EARLY_HZ = 1800
 const TARGET_HZ = 1400
@@ -52,7 +52,7 @@ it('is their own ringing, in place of ours, and not an answer', async () => {
   await peer.request('ACK')
   targetSound.say(audioPort(invite.body), TARGET_HZ)
   await callerSound.hears(TARGET_HZ)
-  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: true })
+  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: true })
   caller.request('BYE')
   reply(peer, await peer.request('BYE'), '200 OK')
 })
@@ -66,7 +66,7 @@ it('is what the network says of their number; then the caller is with the agent 
   reply(peer, invite, '404 Not Found')
   await callerSound.hears(AGENT_HZ)
   expect(tts.spoken.at(-1)).toBe('They say: Their number does not exist.')
-  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
+  expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: false })
   const from = callerSound.heard.length
   await callerSound.until(() => callerSound.heard.length > from + 20)
   expect(callerSound.heard.slice(from).filter(hz => Math.abs(hz - EARLY_HZ) < 25)).toEqual([])

@@ -5,7 +5,7 @@ import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { asked, CALLER_HZ } from './asking.ts'
 import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const TARGET_HZ = 1800
 const MUSIC_HZ = 1200

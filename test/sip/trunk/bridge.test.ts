@@ -4,7 +4,7 @@ import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
 import { type Peer, reply } from '../peer.ts'
 import { type Asking, asked as asking, CALLER_HZ } from './asking.ts'
 import { audioPort, Bench } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const TARGET_HZ = 1800
 /** Frequency of the scripted voice. */
@@ -74,7 +74,7 @@ describe('a call given to a telephone', () => {
     expect(told()).toEqual([
       { type: 'transfer.started', name: 'sales', by: 'refer' },
       { type: 'transfer.started', name: 'sales', by: 'bridge' },
-      { type: 'transfer.settled', name: 'sales', taken: true },
+      { type: 'transfer.settled', name: 'sales', accepted: true },
     ])
     const turns = events.filter(event => event.type === 'turn.finished')
     expect(turns.filter(({ turn }) => turn.role === 'agent')).toHaveLength(1) // the greeting, and no more
@@ -122,7 +122,7 @@ describe('a call given to a telephone', () => {
     await peer.request('ACK')
     await callerSound.hears(AGENT_HZ)
     expect(tts.spoken.at(-1)).toBe(`They say: ${words}`)
-    expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', taken: false })
+    expect(told().at(-1)).toEqual({ type: 'transfer.settled', name: 'sales', accepted: false })
     caller.request('BYE')
     expect((await record()).ended_reason).toBe('caller_hangup')
   })
@@ -134,7 +134,7 @@ describe('a call given to a telephone', () => {
     caller.request('BYE')
     reply(peer, await peer.request('CANCEL'), '200 OK')
     reply(peer, invite, '487 Terminated')
-    expect(await record()).toMatchObject({ ended_reason: 'caller_hangup', tool_calls: [{ verdict: 'failed' }] })
+    expect(await record()).toMatchObject({ ended_reason: 'caller_hangup', tool_calls: [{ status: 'failed' }] })
   })
 
   it('whose answer crosses the hang-up is hung up', async () => {

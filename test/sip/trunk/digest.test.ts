@@ -137,8 +137,8 @@ describe('credentials', () => {
     const wrong = fresh().exchange()
     expect([1, 2].map(n => wrong.challenged(asks(`realm="r", nonce="${n}"`)))).toEqual(['answer', 'rejected'])
     const stale = fresh().exchange()
-    const verdicts = [1, 2, 3, 4].map(n => stale.challenged(asks(`realm="r", nonce="${n}", stale=true`)))
-    expect(verdicts).toEqual(['answer', 'answer', 'rejected', 'rejected'])
+    const results = [1, 2, 3, 4].map(n => stale.challenged(asks(`realm="r", nonce="${n}", stale=true`)))
+    expect(results).toEqual(['answer', 'answer', 'rejected', 'rejected'])
   })
 
   it('a proxy and the server behind it are both answered', () => {

@@ -11,7 +11,7 @@ import { selfSigned } from '../../../sip/server/self-signed.ts'
 import type { SipRequest } from '../../../sip/text/message.ts'
 import { Caller, type Peer, reply, SDP } from '../peer.ts'
 import { Bench, Ear, FarMedia, hostsOnly, trunkPlan } from './bench.ts'
-import { seqOf } from './prove.ts'
+import { seqOf } from './digest-server.ts'
 
 let bench: Bench
 let peer: Peer
@@ -139,11 +139,11 @@ describe('a call that is refused', () => {
     ['no_answer', 'switched off', {}, [says('480 Temporarily Unavailable')]],
   ])('is told as %s: %s', async (code, words, over, answers) => {
     const { diagnosis, messages } = await refused(over, { from: '+12025550111' }, ...answers)
-    expect(diagnosis?.words).toContain(words)
+    expect(diagnosis?.message).toContain(words)
     expect(diagnosis?.code).toBe(code)
     const shown = diagnosis!.evidence.map(index => messages[index]!)
     expect(shown.length).toBeGreaterThan(0)
-    expect(shown.at(-1)).toMatchObject({ sent: false, made_up: false, source: `127.0.0.1:${peer.port}` })
+    expect(shown.at(-1)).toMatchObject({ sent: false, generated: false, source: `127.0.0.1:${peer.port}` })
   })
 
   it('is told as out of reach when nobody listens', async () => {
@@ -155,8 +155,8 @@ describe('a call that is refused', () => {
     const outcome = await bench.dial({ port } as Peer, { transport: 'tcp' }, plan).result
     expect(outcome.ok).toBe(false)
     const { diagnosis, messages } = traceOf(plan.call_id, 'trunk_unreachable')
-    expect(diagnosis).toMatchObject({ code: 'transport_refused', words: `127.0.0.1:${port} refused the connection.` })
-    expect(messages.map(({ sent, made_up }) => [sent, made_up])).toEqual([
+    expect(diagnosis).toMatchObject({ code: 'transport_refused', message: `127.0.0.1:${port} refused the connection.` })
+    expect(messages.map(({ sent, generated }) => [sent, generated])).toEqual([
       [true, false],
       [false, true],
     ])
@@ -179,7 +179,10 @@ describe('a call that is refused', () => {
     await peer.request('INVITE')
     await result
     const { diagnosis } = traceOf(plan.call_id, 'trunk_unreachable')
-    expect(diagnosis).toMatchObject({ code: 'no_response', words: `127.0.0.1:${peer.port} never answered our INVITE.` })
+    expect(diagnosis).toMatchObject({
+      code: 'no_response',
+      message: `127.0.0.1:${peer.port} never answered our INVITE.`,
+    })
   })
 })
 
@@ -200,7 +203,7 @@ describe('a call that is answered', () => {
 
   it('is told as one-way when we send and nothing comes', async () => {
     const { diagnosis } = await answered('127.0.0.1', SDP, { packets_received: 0 }, 'media_timeout')
-    expect(diagnosis).toMatchObject({ code: 'one_way_audio', words: expect.stringContaining('500 audio packets') })
+    expect(diagnosis).toMatchObject({ code: 'one_way_audio', message: expect.stringContaining('500 audio packets') })
   })
 
   it('is told as behind NAT when the far end wants its sound at a private address', async () => {
@@ -210,7 +213,7 @@ describe('a call that is answered', () => {
       { packets_received: 0 },
       'media_timeout',
     )
-    expect(diagnosis).toMatchObject({ code: 'nat_address', words: expect.stringContaining('10.9.8.7') })
+    expect(diagnosis).toMatchObject({ code: 'nat_address', message: expect.stringContaining('10.9.8.7') })
   })
 
   it('is told as of no common codec when the answer brings another', async () => {
@@ -219,15 +222,15 @@ describe('a call that is answered', () => {
     reply(peer, await peer.request('INVITE'), '200 OK', [contact(), sdpType], SDP)
     expect(await result).toMatchObject({ failure: { reason: 'no_common_codec' } })
     const { diagnosis } = traceOf(plan.call_id, 'no_common_codec')
-    expect(diagnosis).toMatchObject({ code: 'codec_refused', words: expect.stringMatching(/PCMU.*PCMA/) })
+    expect(diagnosis).toMatchObject({ code: 'codec_refused', message: expect.stringMatching(/PCMU.*PCMA/) })
   })
 
   it('of which nothing is wrong has no diagnosis: every message is there, in order, with both ends', async () => {
     const far = await FarMedia.open()
     closers.push(() => far.close())
-    const { diagnosis, messages, left_out } = await answered('127.0.0.1', far.sdp(), {}, 'agent_hangup')
+    const { diagnosis, messages, omitted } = await answered('127.0.0.1', far.sdp(), {}, 'agent_hangup')
     expect(diagnosis).toBeNull()
-    expect(left_out).toBe(0)
+    expect(omitted).toBe(0)
     expect(messages.map(({ text }) => text.split(/ (?=sip:|SIP)|\r\n/)[0]!.replace('SIP/2.0 ', ''))).toEqual([
       ...['INVITE', '200 OK', 'ACK', 'BYE', '200 OK'],
     ])
@@ -310,7 +313,7 @@ describe('a check', () => {
       }),
     })
     const report = await bench.edge.check(trunkPlan(peer, registering))
-    expect(report).toMatchObject({ ok: true, diagnosis: null, left_out: 0 })
+    expect(report).toMatchObject({ ok: true, diagnosis: null, omitted: 0 })
     expect(summary(report)).toEqual(['options true', 'register true', 'clock true'])
     expect(new Set(contacts)).toEqual(new Set([undefined]))
     expect(report.messages).toHaveLength(6)
@@ -344,7 +347,7 @@ describe('a check', () => {
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
     const report = await bench.edge.check(trunk)
     expect(report).toMatchObject({ ok: false, diagnosis: { code: 'register_loop' } })
-    expect(report.diagnosis?.words).toContain('900000')
+    expect(report.diagnosis?.message).toContain('900000')
   })
 
   it('is not misled by a registration that is under way', async () => {
@@ -374,7 +377,7 @@ describe('a check', () => {
     const report = await bench.edge.check(trunkPlan(peer))
     expect(report).toMatchObject({
       ok: false,
-      diagnosis: { code: 'clock_skew', words: expect.stringContaining('5 hours ahead') },
+      diagnosis: { code: 'clock_skew', message: expect.stringContaining('5 hours ahead') },
     })
   })
 

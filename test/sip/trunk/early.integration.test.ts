@@ -15,7 +15,7 @@ import { ended } from '../../support/stack.ts'
 import { expectAnswer, maybeAnswer, request, sdp, startSipp } from '../../support/stack-sipp.ts'
 import { Caller, type Peer } from '../peer.ts'
 import { Bench, clock, trunkPlan } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 const TONE_HZ = 700
 const WORDS = { refusal_announcement: 'Our line is closed.', refusal_language: 'en' } as const

@@ -206,8 +206,8 @@ async function expectUnharmed(sources: number, first: string): Promise<number> {
   const { ear, said } = await liveCall()
   const callsPeer = await bench.rig.udpPeer()
   // The kernel drops datagrams of a flood, and of others with them.
-  const insisting = setInterval(() => callsPeer.again(), 500)
-  closers.unshift(() => clearInterval(insisting))
+  const withRequiredEncryption = setInterval(() => callsPeer.again(), 500)
+  closers.unshift(() => clearInterval(withRequiredEncryption))
   const phone = new Phone(await bench.rig.tcpPeer('127.0.0.9'))
   expect((await phone.register()).status).toBe(200)
   const [heardBefore, saidBefore] = [ear.frames, said()]

@@ -27,7 +27,7 @@ export type KamailioOptions = {
   readonly insists?: boolean
 }
 
-const insisting = ({ peerPort, password }: KamailioOptions): string => `
+const withRequiredEncryption = ({ peerPort, password }: KamailioOptions): string => `
     if (!is_method("ACK|CANCEL") && $sp != ${peerPort}) {
       if (!pv_proxy_authenticate("${REALM}", "${password}", "0")) {
         proxy_challenge("${REALM}", "1");
@@ -62,7 +62,7 @@ modparam("registrar", "default_expires", 60)
 modparam("registrar", "min_expires", 60)
 modparam("registrar", "max_expires", 120)
 request_route {
-  if (has_totag()) {${options.insists ? insisting(options) : ''}
+  if (has_totag()) {${options.insists ? withRequiredEncryption(options) : ''}
     loose_route();
     t_relay();
     exit;

@@ -7,7 +7,7 @@ import { createDtmfDetector } from '../../../media/audio/dtmf-detector.ts'
 import type { SipLeg } from '../../../sip/trunk/legs/leg.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { audioPort, Bench, Ear, trunkPlan } from './bench.ts'
-import { FarSound } from './far-sound.ts'
+import { FarSound } from './tone-endpoint.ts'
 
 let bench: Bench
 let peer: Peer

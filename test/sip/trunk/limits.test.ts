@@ -1,7 +1,7 @@
 /** Limits and counters of an engine: rate tokens of a trunk, blocked trunk addresses, unhandled calls. */
 import { createServer } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { DialTurn } from '../../../media/bus/dial-rate.ts'
+import type { DialRateRequest } from '../../../media/bus/dial-rate.ts'
 import type { Softphones } from '../../../media/ports/trunks.ts'
 import { mayReach } from '../../../media/shared/addresses.ts'
 import { createMetrics } from '../../../media/shared/metrics.ts'
@@ -25,9 +25,9 @@ async function start(...options: Parameters<typeof Bench.start>): Promise<Bench>
 describe('a trunk that takes so many calls a second', () => {
   /** Turns are given by the test. */
   function turnstile() {
-    const turns: (DialTurn & { give(may: boolean): void })[] = []
+    const turns: (DialRateRequest & { give(may: boolean): void })[] = []
     let wake = () => {}
-    const pace = (turn: DialTurn) =>
+    const pace = (turn: DialRateRequest) =>
       new Promise<boolean>(resolve => {
         turns.push({ ...turn, give: resolve })
         wake()
@@ -45,7 +45,7 @@ describe('a trunk that takes so many calls a second', () => {
     const peer = await bench.rig.udpPeer()
     const { trunk, result } = bench.dial(peer, { max_cps: 3 })
     const turn = await asked()
-    expect(turn).toMatchObject({ trunkId: trunk.id, maxCps: 3, patienceMs: 60_000 })
+    expect(turn).toMatchObject({ trunkId: trunk.id, maxCps: 3, maxWaitMs: 60_000 })
     expect(peer.received).toEqual([])
     turn.give(true)
     reply(peer, await peer.request('INVITE'), '486 Busy Here')
@@ -162,8 +162,8 @@ describe('an address where no trunk may be', () => {
           const report = await bench.edge.check(trunkPlan(at, { host, transport }))
           expect(report).toMatchObject({ ok: false, messages: [], diagnosis: { code: 'address_not_allowed' } })
           expect(report.checks.map(({ name, ok }) => [name, ok])).toEqual([['dns', false]])
-          if (host !== '127.0.0.1') expect(report.diagnosis!.words).not.toContain('127.0.0.1')
-          reports.push(report.checks[0]!.words)
+          if (host !== '127.0.0.1') expect(report.diagnosis!.message).not.toContain('127.0.0.1')
+          reports.push(report.checks[0]!.message)
         }
         // An open port and a closed one look the same.
         expect(reports[0]).toBe(reports[1])

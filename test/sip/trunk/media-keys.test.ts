@@ -93,7 +93,7 @@ it.each([
   reply(peer, await peer.request('OPTIONS'), '200 OK')
   const report = await checking
   expect(report.ok).toBe(true)
-  const words = report.checks.filter(({ name }) => name === 'encryption').map(step => step.words)
+  const words = report.checks.filter(({ name }) => name === 'encryption').map(step => step.message)
   expect(words).toHaveLength(warns ? 1 : 0)
   if (warns) expect(words[0]).toContain(`over ${transport}`)
 })
@@ -107,8 +107,8 @@ it('an engine examines few trunks at once, whoever asks', async () => {
     },
   } as unknown as Agent
   const resolver = hostsOnly({})
-  const places = new NextHopResolver(resolver, () => true)
-  const examiner = new Examiner({ agent, traces: new Traces(clock), clock, resolver, places, live: () => [] })
+  const nextHops = new NextHopResolver(resolver, () => true)
+  const examiner = new Examiner({ agent, traces: new Traces(clock), clock, resolver, nextHops, live: () => [] })
   const all = Array.from({ length: 40 }, (_, n) => examiner.examine(trunkPlan({ port: 6000 + n })))
   const outcomes = await Promise.allSettled(all)
   expect(sent).toHaveLength(8)
@@ -122,9 +122,9 @@ it('a call with a hundred tries keeps the first and the last of them', () => {
     traces.frame(`1|sip|network|1|udp|192.0.2.9|5060|12:00|t${n}|d|192.0.2.1|5070|\r\n${text}`)
     traces.bind(`c${n}`, 'call', null)
   }
-  const { messages, left_out } = traces.take('call')!
+  const { messages, omitted } = traces.take('call')!
   expect(messages.length).toBeLessThanOrEqual(20)
-  expect(messages.length + left_out).toBe(100)
+  expect(messages.length + omitted).toBe(100)
   const ids = messages.map(({ text }) => /Call-ID: (\S+)/.exec(text)![1])
   expect([ids[0], ids.at(-1)]).toEqual(['c0', 'c99'])
 })

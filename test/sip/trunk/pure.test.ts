@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { keyInInfo } from '../../../sip/trunk/legs/keys.ts'
 import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration/plan.ts'
-import { answerOfRefusal, unansweredVerdict, verdictOf } from '../../../sip/trunk/requests/outcome.ts'
+import { answerOfRefusal, outcomeOf, unansweredOutcome } from '../../../sip/trunk/requests/outcome.ts'
 import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/routing/address.ts'
 import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
@@ -25,15 +25,15 @@ describe('outcome table', () => {
     [603, 'busy', 'declined'],
     [699, 'failed', 'carrier_error'],
   ])('%i: %s, %s', (code, status, reason) => {
-    expect(verdictOf(code, true)).toMatchObject({ status, reason })
-    expect(verdictOf(code, true).words).toMatch(/^[A-Z].*\.$/)
+    expect(outcomeOf(code, true)).toMatchObject({ status, reason })
+    expect(outcomeOf(code, true).message).toMatch(/^[A-Z].*\.$/)
   })
 
   it('blames the trunk when nobody was heard', () => {
-    expect(verdictOf(408, false).reason).toBe('trunk_unreachable')
-    expect(verdictOf(503, false).reason).toBe('trunk_unreachable')
-    expect(unansweredVerdict(false).reason).toBe('trunk_unreachable')
-    expect(unansweredVerdict(true).status).toBe('no_answer')
+    expect(outcomeOf(408, false).reason).toBe('trunk_unreachable')
+    expect(outcomeOf(503, false).reason).toBe('trunk_unreachable')
+    expect(unansweredOutcome(false).reason).toBe('trunk_unreachable')
+    expect(unansweredOutcome(true).status).toBe('no_answer')
   })
 
   it('every refusal of control has an answer', () => {
@@ -84,8 +84,8 @@ describe('addresses', () => {
 })
 
 function knowing(hosts: Readonly<Record<string, readonly string[]>>): TrunksParts {
-  const places = new NextHopResolver(hostsOnly(hosts), () => true)
-  return { places, clock: { now: () => 0 }, log: new MemoryLog() }
+  const nextHops = new NextHopResolver(hostsOnly(hosts), () => true)
+  return { nextHops, clock: { now: () => 0 }, log: new MemoryLog() }
 }
 
 describe('which trunk a call is on', () => {

@@ -11,7 +11,7 @@ import type { SipIn } from '../../../sip/trunk/requests/srf.ts'
 import { until } from '../../support/world.ts'
 import { type Peer, reply } from '../peer.ts'
 import { Bench, MemoryLog, trunkPlan } from './bench.ts'
-import { seqOf } from './prove.ts'
+import { seqOf } from './digest-server.ts'
 
 let bench: Bench
 let peer: Peer

@@ -5,7 +5,7 @@ import type { Leg } from '../../../media/ports/leg.ts'
 import { headerOf, type SipMessage, type SipRequest } from '../../../sip/text/message.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
-import { proofIn, seqOf } from './prove.ts'
+import { proofIn, seqOf } from './digest-server.ts'
 
 const EXPIRES = 600
 /** Ours, before the server's half. */

@@ -7,7 +7,7 @@ import { writeAllowedSources } from '../../../infra/adapters/allowed-sources.ts'
 import type { TrunkPlan } from '../../../media/contract/plan.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import { readCidrLines } from '../../../sip/server/allow.ts'
-import { chanceOf, orderSrv, remembering, systemResolver } from '../../../sip/server/resolve.ts'
+import { cachingResolver, chanceOf, orderSrv, systemResolver } from '../../../sip/server/resolve.ts'
 import { headerOf } from '../../../sip/text/message.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { address, DnsServer, naptr, srv } from '../../support/dns.ts'
@@ -16,7 +16,7 @@ import { Caller, type Peer } from '../peer.ts'
 import { Far } from '../server/far.ts'
 import { testPair } from '../server/pair.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
-import { proofIn } from './prove.ts'
+import { proofIn } from './digest-server.ts'
 
 const itTls = it.skipIf(lacks('openssl'))
 
@@ -45,7 +45,7 @@ async function serve(
   const dns = await DnsServer.start()
   closers.push(() => dns.close())
   const clock = edge.clock ?? { now: () => performance.now() }
-  const resolver = remembering(systemResolver([dns.at]), () => clock.now())
+  const resolver = cachingResolver(systemResolver([dns.at]), () => clock.now())
   const bench = await Bench.start({ resolver, ...server }, { resolver, ...edge })
   closers.push(() => bench.close())
   const media = await FarMedia.open()
@@ -135,8 +135,8 @@ describe('a call by the records of a name', () => {
   it('goes by the address where there are no records, and nowhere where there is none', async () => {
     const setting = await serve()
     setting.dns.records.set('carrier.example', [address('192.0.2.1'), address('2001:db8::1')])
-    const places = new NextHopResolver(systemResolver([setting.dns.at]), () => true)
-    const where = (await places.hopsOf('sip:carrier.example;transport=tcp')).map(({ remote }) => remote)
+    const nextHops = new NextHopResolver(systemResolver([setting.dns.at]), () => true)
+    const where = (await nextHops.hopsOf('sip:carrier.example;transport=tcp')).map(({ remote }) => remote)
     expect(where).toEqual([
       { host: '192.0.2.1', port: 5060 },
       { host: '2001:db8::1', port: 5060 },
@@ -347,7 +347,7 @@ describe('the doctor', () => {
     ;(await one.next('OPTIONS')).answer('200 OK')
     const { ok, checks, diagnosis } = await checking
     expect(checks[0]).toMatchObject({ name: 'dns', host: 'carrier.example', ok: true })
-    expect(checks[0]?.words).toBe(
+    expect(checks[0]?.message).toBe(
       `SRV: _sip._udp.carrier.example at sbc0.carrier.example:${one.port} (priority 10, weight 10), ` +
         `_sip._udp.carrier.example at sbc1.carrier.example:${dead.port} (priority 11, weight 10). ` +
         `Next hops: udp 127.0.0.1:${one.port}, udp 127.0.0.1:${dead.port}.`,
@@ -370,15 +370,15 @@ describe('the doctor', () => {
     for (const [name, list] of Object.entries(records)) setting.dns.records.set(name, list)
     const { ok, checks, diagnosis } = await setting.bench.edge.check(trunkPlan({ port: 9 }, byName))
     expect(ok).toBe(false)
-    expect(checks).toMatchObject([{ name: 'dns', ok: false, words }])
-    expect(diagnosis).toMatchObject({ code: 'dns_failed', words })
+    expect(checks).toMatchObject([{ name: 'dns', ok: false, message: words }])
+    expect(diagnosis).toMatchObject({ code: 'dns_failed', message: words })
   })
 
   it('says so when DNS is silent', async () => {
     const setting = await serve()
     setting.dns.failing = true
     const { diagnosis } = await setting.bench.edge.check(trunkPlan({ port: 9 }, byName))
-    expect(diagnosis?.words).toBe('DNS did not answer for the records of carrier.example.')
+    expect(diagnosis?.message).toBe('DNS did not answer for the records of carrier.example.')
   })
 })
 

@@ -89,7 +89,7 @@ describe('frames', () => {
     const bye = `id|sip|application|0|udp|192.0.2.9|5060|t|unsolicited|d|\r\n${message('BYE sip:a SIP/2.0', 'c')}`
     expect(readFrame(bye)).toMatchObject({ way: 'sent' })
     const nobody = `id|sip|network|0|udp||0|t|x|d|\r\n${message('SIP/2.0 408 Request Timeout', 'c')}`
-    expect(readFrame(nobody)).toMatchObject({ way: 'made_up' })
+    expect(readFrame(nobody)).toMatchObject({ way: 'generated' })
   })
 })
 
@@ -109,7 +109,7 @@ describe('traces', () => {
     traces.bind('b', 'call', 'trunk')
     traces.bind('never', 'call', 'trunk')
     traces.bind(undefined, 'call', 'trunk')
-    expect(traces.take('call')).toMatchObject({ trunkId: 'trunk', left_out: 0, messages: [{}, {}] })
+    expect(traces.take('call')).toMatchObject({ trunkId: 'trunk', omitted: 0, messages: [{}, {}] })
     expect(traces.take('call')).toBeNull()
     expect(traces.peek('other').messages).toHaveLength(1)
   })
@@ -117,8 +117,8 @@ describe('traces', () => {
   it('are bounded: a long call keeps its beginning and its end, a long message its head', () => {
     const traces = new Traces(clock)
     for (let n = 0; n < 500; n++) traces.frame(came(message(`INFO sip:${n} SIP/2.0`, 'c')))
-    const { messages, left_out } = traces.peek('c')
-    expect(messages.length + left_out).toBe(500)
+    const { messages, omitted } = traces.peek('c')
+    expect(messages.length + omitted).toBe(500)
     expect(messages.length).toBeLessThanOrEqual(60)
     expect([messages[0]!.text, messages.at(-1)!.text]).toEqual([
       expect.stringMatching(/^INFO sip:0 /),

@@ -7,7 +7,7 @@ import type { SipLeg } from '../../../sip/trunk/legs/leg.ts'
 import { referTo, sipfragStatus } from '../../../sip/trunk/legs/transfer.ts'
 import { Caller, type Peer, reply } from '../peer.ts'
 import { Bench, FarMedia, trunkPlan } from './bench.ts'
-import { proofIn } from './prove.ts'
+import { proofIn } from './digest-server.ts'
 
 let bench: Bench
 let peer: Peer

@@ -109,7 +109,7 @@ export const campaignExamples = {
   explain_campaign_contact: {
     answer: {
       would_dial: false,
-      verdict: 'wait',
+      decision: 'wait',
       reasons: [{ code: 'outside_window', message: 'The time is outside the calling window of the campaign' }],
       until: '2026-03-03T07:00:00.000Z',
       status: 'pending',

@@ -103,7 +103,7 @@ export const projectExamples = {
         header_names: ['Authorization'],
         body: null,
       },
-      verdict: 'ok',
+      status: 'ok',
       http_status: 200,
       ms: 412,
       result: '{"free":true}',

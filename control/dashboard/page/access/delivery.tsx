@@ -5,7 +5,7 @@ import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { CopyBlock } from '../ui/copy.tsx'
 import { exactTime, milliseconds } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
 import { DeliveryStatus, useAnswer } from './outcome.tsx'
 import { type Delivery, deliveryQuery, type Webhook } from './queries.ts'
@@ -129,7 +129,7 @@ function Replay({
       ),
     onSuccess({ id }) {
       client.invalidateQueries({ queryKey: ['webhooks', webhook.id, 'deliveries'] })
-      tell(t('deliveries.replayed'))
+      notify(t('deliveries.replayed'))
       onReplayed(id)
     },
   })

@@ -7,7 +7,7 @@ import { must } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { CopyBlock } from '../ui/copy.tsx'
 import { dateTime } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { useFilters } from '../ui/search-state.ts'
 import { Answered, Empty } from '../ui/states.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
@@ -101,7 +101,7 @@ function Revoke({ of: { id, name, revoked_at } }: { of: Key }) {
   const revoke = async () => {
     await must(api.DELETE('/v1/public/keys/{key_id}', { params: { path: { key_id: id } } }))
     await client.invalidateQueries({ queryKey: ['keys'] })
-    tell(t('keys.gone'))
+    notify(t('keys.gone'))
   }
   return (
     <Confirm

@@ -7,7 +7,7 @@ import { Link, useNavigate, useParams } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { useFilters } from '../ui/search-state.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
@@ -138,7 +138,7 @@ function Remove({ webhook: { id, url } }: { webhook: Webhook }) {
     await navigate('/access/webhooks')
     client.removeQueries({ queryKey: ['webhooks', id] })
     client.invalidateQueries({ queryKey: ['webhooks'] })
-    tell(t('webhooks.removed'))
+    notify(t('webhooks.removed'))
   }
   return (
     <Confirm

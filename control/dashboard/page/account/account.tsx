@@ -6,7 +6,7 @@ import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
@@ -75,7 +75,7 @@ function ChangePassword() {
     mutationFn: (body: { current: string; new: string }) => must(api.POST('/auth/password', { body })),
     onSuccess() {
       form.reset()
-      tell(t('account.changed'))
+      notify(t('account.changed'))
     },
   })
   return (

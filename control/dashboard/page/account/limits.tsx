@@ -11,7 +11,7 @@ import { fieldErrors } from '../api/problems.ts'
 import { must, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
 
 const limitsQuery = queryOptions({
@@ -40,7 +40,7 @@ function LimitsForm({ given }: { given: Schemas['Limits'] }) {
     onSuccess(limits) {
       queryClient.setQueryData(limitsQuery.queryKey, limits)
       form.setValues({ destinations: limits.destinations, cap: limits.max_spend_a_day?.amount ?? '' })
-      tell(common('saved'))
+      notify(common('saved'))
     },
     onError(error) {
       const found = Object.entries(fieldErrors(common, error))

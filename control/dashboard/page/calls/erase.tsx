@@ -4,7 +4,7 @@ import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { type CallDetail, callQuery } from './queries.ts'
 
 /** Erases the personal data of the call; the call itself stays in the list. */
@@ -19,7 +19,7 @@ export function EraseCall({ call }: { call: CallDetail }) {
     // Remove cached traces and recordings, whose keys are below the call's key.
     queryClient.removeQueries({ queryKey, predicate: below => below.queryKey.length > queryKey.length })
     queryClient.removeQueries({ queryKey: ['calls'], type: 'inactive' })
-    tell(t('erase.done'))
+    notify(t('erase.done'))
   }
   return (
     <Confirm

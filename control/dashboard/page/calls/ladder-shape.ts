@@ -27,7 +27,7 @@ export function ladderOf({ messages, diagnosis }: Pick<Schemas['SipTrace'], 'mes
   const began = Date.parse(messages[0]?.at ?? '')
   let last = 1
   const rungs = messages.map((message, index) => {
-    if (!message.made_up) last = columnOf(ends, message.sent ? message.target : message.source)
+    if (!message.generated) last = columnOf(ends, message.sent ? message.target : message.source)
     return {
       index,
       message,

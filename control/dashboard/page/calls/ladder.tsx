@@ -61,7 +61,7 @@ function Step({ rung, ladder }: { rung: Rung; ladder: Drawn }) {
   const id = useId()
   const { message, label, sound, after_ms, shows_cause } = rung
   const after = rung.index === 0 ? milliseconds(0) : `+${milliseconds(after_ms)}`
-  const way = message.made_up ? t('sip.madeUp') : t(message.sent ? 'sip.sent' : 'sip.received')
+  const way = message.generated ? t('sip.generated') : t(message.sent ? 'sip.sent' : 'sip.received')
   const end = ladder.ends[rung.column - 1] ?? ''
   return (
     <li>
@@ -94,7 +94,7 @@ function Arrow({ rung, columns, sound }: { rung: Rung; columns: number; sound: s
   const { t } = useTranslation('calls')
   const { message, column, label } = rung
   const [ours, theirs] = [middle(0, columns), middle(column, columns)]
-  const right = message.sent || message.made_up
+  const right = message.sent || message.generated
   return (
     <div className="ladder-arrow">
       <svg width="100%" height="100%" role="presentation" aria-hidden>
@@ -111,7 +111,7 @@ function Arrow({ rung, columns, sound }: { rung: Rung; columns: number; sound: s
         ))}
         <line
           className="ladder-line"
-          strokeDasharray={message.made_up ? '4 4' : undefined}
+          strokeDasharray={message.generated ? '4 4' : undefined}
           x1={`${ours}%`}
           x2={`${theirs}%`}
           y1="32"
@@ -119,14 +119,14 @@ function Arrow({ rung, columns, sound }: { rung: Rung; columns: number; sound: s
         />
         {/* A zero-size box: its position is in percent, while the arrowhead is in pixels. */}
         <svg x={`${right ? theirs : ours}%`} y="32" overflow="visible" role="presentation">
-          <path className="ladder-head" d={message.made_up ? CROSS : right ? TO_RIGHT : TO_LEFT} />
+          <path className="ladder-head" d={message.generated ? CROSS : right ? TO_RIGHT : TO_LEFT} />
         </svg>
       </svg>
       <div
         className="ladder-label"
         style={columns > 2 ? { left: `${ours}%`, right: `${100 - theirs}%` } : { left: 0, right: 0 }}
       >
-        {message.made_up && <span aria-hidden>{t('sip.madeUp')}: </span>}
+        {message.generated && <span aria-hidden>{t('sip.generated')}: </span>}
         {label}
         {sound && <span className="ladder-sound"> {sound}</span>}
       </div>

@@ -46,9 +46,9 @@ function Drawn({ id }: { id: string }) {
         <>
           {data.diagnosis && <DiagnosisAlert diagnosis={data.diagnosis} />}
           {data.messages.length > 0 ? <Ladder trace={data} /> : <Text c="dimmed">{t('sip.empty')}</Text>}
-          {data.left_out > 0 && (
+          {data.omitted > 0 && (
             <Text size="sm" c="dimmed">
-              {t('sip.leftOut', { count: data.left_out })}
+              {t('sip.omitted', { count: data.omitted })}
             </Text>
           )}
         </>

@@ -9,7 +9,7 @@ import type { ToolCall } from './timeline.ts'
 /** Shows a tool call as one line that expands to its arguments and result. */
 export function ToolUse({ tool, projectId }: { tool: ToolCall; projectId: string }) {
   const { t } = useTranslation('calls')
-  const { name, verdict, ms, http_status, filler, knowledge, started_ms } = tool
+  const { name, status, ms, http_status, filler, knowledge, started_ms } = tool
   return (
     <li className="call-entry" data-role="tool">
       <details>
@@ -18,8 +18,8 @@ export function ToolUse({ tool, projectId }: { tool: ToolCall; projectId: string
           <Group gap="xs" flex={1}>
             <IconTool size={14} role="img" aria-label={t('roles.tool')} />
             <Code>{name}</Code>
-            <Badge variant="dot" color={verdict === 'ok' ? 'parley' : 'red'} tt="none" fw={500}>
-              {t(`verdicts.${verdict}`)}
+            <Badge variant="dot" color={status === 'ok' ? 'parley' : 'red'} tt="none" fw={500}>
+              {t(`toolStatus.${status}`)}
             </Badge>
             <Text size="xs" c="dimmed" className="call-clock">
               {duration(started_ms / 1000)} · {milliseconds(ms)}

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { Link, useNavigate, useSearchParams } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Answered } from '../ui/states.tsx'
 import { emptyValues, inputOf, type Values } from './params.ts'
@@ -52,7 +52,7 @@ function Create({ initial }: { initial: Values }) {
       return must(api.POST('/v1/public/campaigns', { body: { ...body, project_id } }))
     },
     onSuccess({ id }) {
-      tell(t('form.created'))
+      notify(t('form.created'))
       void queryClient.invalidateQueries({ queryKey: ['campaigns'] })
       navigate(`/campaigns/${id}`)
     },

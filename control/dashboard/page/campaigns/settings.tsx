@@ -8,7 +8,7 @@ import { must, projectsQuery } from '../api/queries.ts'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, money, number } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { hoursText, timeIn } from './hours.ts'
 import { inputOf, type Values, valuesOf } from './params.ts'
 import { type Campaign, renew } from './queries.ts'
@@ -52,7 +52,7 @@ function Edit({ campaign, onClose }: { campaign: Campaign; onClose: () => void }
       ),
     onSuccess(after) {
       renew(after)
-      tell(common('saved'))
+      notify(common('saved'))
       onClose()
     },
   })

@@ -8,7 +8,7 @@ import { balanceQuery, must, projectsQuery } from '../api/queries.ts'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, money } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Blockers } from './blockers.tsx'
 import { hoursText } from './hours.ts'
 import { type Campaign, renew } from './queries.ts'
@@ -35,7 +35,7 @@ export function StartDialog({ campaign, opened, onClose }: StartProps) {
     onSuccess(after) {
       onClose()
       renew(after)
-      tell(t(after.status === 'scheduled' ? 'steps.planned' : 'steps.started'))
+      notify(t(after.status === 'scheduled' ? 'steps.planned' : 'steps.started'))
     },
   })
   const { reset } = start

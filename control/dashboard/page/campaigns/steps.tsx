@@ -7,7 +7,7 @@ import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Blockers } from './blockers.tsx'
 import { type Campaign, renew } from './queries.ts'
 import { StartDialog } from './start.tsx'
@@ -34,7 +34,7 @@ export function Steps({ campaign }: { campaign: Campaign }) {
     mutationFn: (action: Action) => request(campaign.id, action),
     onSuccess(after, action) {
       renew(after)
-      tell(t(`steps.done.${action}`))
+      notify(t(`steps.done.${action}`))
     },
   })
   const run = (action: Action) => step.mutateAsync(action)
@@ -133,7 +133,7 @@ function Delete({ id }: { id: string }) {
   const remove = async () => {
     await must(api.DELETE('/v1/public/campaigns/{campaign_id}', { params: { path: { campaign_id: id } } }))
     void queryClient.invalidateQueries({ queryKey: ['campaigns'] })
-    tell(t('steps.deleted'))
+    notify(t('steps.deleted'))
     navigate('/campaigns')
   }
   return (

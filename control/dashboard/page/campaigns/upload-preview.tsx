@@ -13,7 +13,7 @@ const AT_A_TIME = 500
 const SHOWN = 10
 const SHOWN_BAD = 50
 
-interface Judgement {
+interface DialDecision {
   done: number
   good: number
   bad: number
@@ -23,9 +23,9 @@ interface Judgement {
   worst: Judged[]
 }
 
-const nothing: Judgement = { done: 0, good: 0, bad: 0, duplicates: 0, first: [], worst: [] }
+const nothing: DialDecision = { done: 0, good: 0, bad: 0, duplicates: 0, first: [], worst: [] }
 
-function added(before: Judgement, judged: readonly Judged[]): Judgement {
+function added(before: DialDecision, judged: readonly Judged[]): DialDecision {
   const duplicates = judged.filter(({ problem }) => problem === 'duplicate').length
   const good = judged.filter(({ problem }) => problem === null).length
   return {
@@ -38,8 +38,8 @@ function added(before: Judgement, judged: readonly Judged[]): Judgement {
   }
 }
 
-function useJudgement(rows: readonly Row[], columns: readonly Column[], region: string | null): Judgement {
-  const [judgement, setJudgement] = useState(nothing)
+function useJudgement(rows: readonly Row[], columns: readonly Column[], region: string | null): DialDecision {
+  const [decided, setJudgement] = useState(nothing)
   useEffect(() => {
     let current = nothing
     let timer: ReturnType<typeof setTimeout> | undefined
@@ -56,7 +56,7 @@ function useJudgement(rows: readonly Row[], columns: readonly Column[], region: 
     next()
     return () => clearTimeout(timer)
   }, [rows, columns, region])
-  return judgement
+  return decided
 }
 
 interface PreviewProps {
@@ -68,15 +68,15 @@ interface PreviewProps {
 export function Preview({ rows, columns, region }: PreviewProps) {
   const { t } = useTranslation('campaigns')
   const [onlyBad, setOnlyBad] = useState(false)
-  const judgement = useJudgement(rows, columns, region)
-  const { done, first, worst } = judgement
+  const decided = useJudgement(rows, columns, region)
+  const { done, first, worst } = decided
   const shown = onlyBad ? worst : first
   return (
     <Stack gap="xs">
       <Group gap="lg" role="status">
         {(['good', 'bad', 'duplicates'] as const).map(kind => (
           <Text key={kind} size="sm">
-            {t(`upload.counts.${kind}`)}: <b>{number(judgement[kind])}</b>
+            {t(`upload.counts.${kind}`)}: <b>{number(decided[kind])}</b>
           </Text>
         ))}
         {done < rows.length && (

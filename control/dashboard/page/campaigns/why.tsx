@@ -37,9 +37,9 @@ function Reasons({ campaign, contact }: { campaign: Campaign; contact: CampaignC
   const zone = campaign.params.timezone
   return (
     <Answered of={why}>
-      {({ verdict, reasons, until, attempts, attempts_left }) => (
+      {({ decision, reasons, until, attempts, attempts_left }) => (
         <Stack aria-live="polite">
-          <Text fw={600}>{t(`why.verdict.${verdict}`)}</Text>
+          <Text fw={600}>{t(`why.decision.${decision}`)}</Text>
           {reasons.length > 0 && (
             <List aria-label={t('why.reasons')}>
               {reasons.map(({ code, message }) => (

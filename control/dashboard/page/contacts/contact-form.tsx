@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { type Contact, contactQuery, type LeadStatus, leadStatuses } from './queries.ts'
 
@@ -42,7 +42,7 @@ export function ContactForm({ contact }: { contact: Contact }) {
       void queryClient.invalidateQueries({ queryKey: ['contacts'] })
       form.setInitialValues(valuesOf(after))
       form.reset()
-      tell(common('saved'))
+      notify(common('saved'))
     },
     onError: error => form.setErrors(fieldErrors(common, error)),
   })

@@ -9,7 +9,7 @@ import { must, projectsQuery, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { Fact, Facts } from '../ui/facts.tsx'
 import { dateTime, duration, number } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Answered } from '../ui/states.tsx'
 import { DataTable } from '../ui/table.tsx'
@@ -77,7 +77,7 @@ function DoNotCall({ contact: { id, phone, do_not_call } }: { contact: Contact }
     await queryClient.invalidateQueries({ queryKey: ['contact', id] })
     void queryClient.invalidateQueries({ queryKey: ['contacts'] })
     void queryClient.invalidateQueries({ queryKey: ['do-not-call'] })
-    tell(t('listedNow'))
+    notify(t('listedNow'))
   }
   return (
     <Confirm

@@ -4,7 +4,7 @@ import { Link, useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import type { Contact } from './queries.ts'
 
 export function DeleteContact({ contact: { id, name, phone } }: { contact: Contact }) {
@@ -18,7 +18,7 @@ export function DeleteContact({ contact: { id, name, phone } }: { contact: Conta
     queryClient.removeQueries({ queryKey: ['contacts', id] })
     void queryClient.invalidateQueries({ queryKey: ['contacts'] })
     void queryClient.invalidateQueries({ queryKey: ['calls'] })
-    tell(t('delete.done'))
+    notify(t('delete.done'))
   }
   return (
     <Confirm

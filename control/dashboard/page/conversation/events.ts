@@ -14,6 +14,6 @@ export type CallEvent =
   | { type: 'monitor.left'; monitor_id: string }
   | { type: 'monitor.whispered'; monitor_id: string; text: string }
   | { type: 'transfer.waiting' | 'transfer.started'; name: string }
-  | { type: 'transfer.settled'; name: string; taken: boolean }
+  | { type: 'transfer.settled'; name: string; accepted: boolean }
 
 export const eventsOf = (callId: string) => `/v1/public/calls/${callId}/events`

@@ -93,10 +93,10 @@ function Tool({ line: { name, done } }: { line: ToolLine }) {
       </Text>
     )
   }
-  const { verdict, ms, result, arguments: given } = done
+  const { status, ms, result, arguments: given } = done
   return (
     <details className="talk-tool">
-      <summary>{t('tool.done', { name, verdict: t(`verdicts.${verdict}`), time: milliseconds(ms) })}</summary>
+      <summary>{t('tool.done', { name, status: t(`toolStatus.${status}`), time: milliseconds(ms) })}</summary>
       <Text size="xs" c="dimmed">
         {t('tool.arguments')}
       </Text>

@@ -9,7 +9,7 @@ import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { number } from '../ui/format.ts'
 import { Notice } from '../ui/notice.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
 import { retentionQuery } from './queries.ts'
 import { type Kind, kinds, MOST_DAYS, numbersGoFirst, patchOf, shortenedBy, type Values, valuesOf } from './terms.ts'
@@ -39,7 +39,7 @@ function RetentionForm({ given }: { given: Schemas['Retention'] }) {
     queryClient.setQueryData(retentionQuery.queryKey, after)
     form.setInitialValues(valuesOf(after))
     form.reset()
-    tell(common('saved'))
+    notify(common('saved'))
   }
   const save = useMutation({ mutationFn: send })
   const shortened = shortenedBy(given, form.values)

@@ -13,16 +13,16 @@ const harmless = new Set<string>(['busy', 'no_answer', 'declined', 'canceled'])
  */
 export function DiagnosisAlert({ diagnosis }: { diagnosis: Schemas['Diagnosis'] }) {
   const { t } = useTranslation('diagnosis')
-  const { code, words, advice } = diagnosis
+  const { code, message, advice } = diagnosis
   return (
-    <Alert color={harmless.has(code) ? 'gray' : 'red'} variant="light" title={t(`words.${code}`, { words })}>
+    <Alert color={harmless.has(code) ? 'gray' : 'red'} variant="light" title={t(`message.${code}`, { message })}>
       <Stack gap={4}>
         {advice !== null && <Text size="sm">{t(`advice.${code}`, { advice })}</Text>}
         {spoken() !== 'en' && (
           <Text size="xs" c="dimmed" component="div">
             {t('original')}:{' '}
             <span lang="en">
-              {words} {advice}
+              {message} {advice}
             </span>
           </Text>
         )}

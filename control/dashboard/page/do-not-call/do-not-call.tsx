@@ -9,7 +9,7 @@ import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { dateTime } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { useFilters } from '../ui/search-state.ts'
 import { Answered, Empty } from '../ui/states.tsx'
@@ -91,7 +91,7 @@ function Remove({ entry: { phone, source } }: { entry: Entry }) {
   const remove = async () => {
     await must(api.DELETE('/v1/public/do-not-call/{phone}', { params: { path: { phone } } }))
     await queryClient.invalidateQueries({ queryKey: ['do-not-call'] })
-    tell(t('removed', { phone }))
+    notify(t('removed', { phone }))
   }
   return (
     <Confirm

@@ -4,7 +4,7 @@ import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { type Job, jobQuery, jobsQuery } from './queries.ts'
 
 export function DeleteSearch({ job: { id } }: { job: Job }) {
@@ -17,7 +17,7 @@ export function DeleteSearch({ job: { id } }: { job: Job }) {
     queryClient.removeQueries({ queryKey: jobQuery(id).queryKey })
     queryClient.removeQueries({ queryKey: ['leads', 'of', id] })
     void queryClient.invalidateQueries({ queryKey: jobsQuery.queryKey })
-    tell(t('delete.done'))
+    notify(t('delete.done'))
   }
   return (
     <Confirm

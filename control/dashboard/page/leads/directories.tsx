@@ -6,7 +6,7 @@ import { must, ParleyError } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { dateTime, number } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { oneOf } from '../ui/search-state.ts'
 import { Answered, Empty, ProblemAlert } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
@@ -140,7 +140,7 @@ function Remove({ directory: { id, name } }: { directory: Directory }) {
       api.DELETE('/v1/public/lead-search/directories/{directory_id}', { params: { path: { directory_id: id } } }),
     )
     await client.invalidateQueries({ queryKey: directoriesQuery.queryKey })
-    tell(t('directories.removed'))
+    notify(t('directories.removed'))
   }
   return (
     <Confirm

@@ -67,9 +67,9 @@ function Live({ call }: { call: Call }) {
 }
 
 function useStory(callId: string): Story {
-  const [story, tell] = useReducer(retell, untold)
+  const [story, notify] = useReducer(retell, untold)
   useEvents<CallEvent>(eventsOf(callId), told, event => {
-    tell(event)
+    notify(event)
     if (event.type === 'call.started') void queryClient.invalidateQueries({ queryKey: ['calls'] })
     if (event.type !== 'call.ended') return undefined
     for (const key of ['calls', 'balance']) void queryClient.invalidateQueries({ queryKey: [key] })

@@ -5,7 +5,7 @@ import { api } from '../api/client.ts'
 import { projectQuery } from '../api/projects.ts'
 import { must, numbersQuery, projectsQuery, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import type { Project } from './draft.ts'
 import { GONE } from './leaving.tsx'
 
@@ -18,7 +18,7 @@ export function DeleteProject({ project }: { project: Project }) {
     queryClient.invalidateQueries({ queryKey: numbersQuery.queryKey })
     await navigate('/projects', { state: GONE })
     queryClient.removeQueries({ queryKey: projectQuery(project.id).queryKey })
-    tell(t('delete.done', { name: project.name }))
+    notify(t('delete.done', { name: project.name }))
   }
   return (
     <Confirm

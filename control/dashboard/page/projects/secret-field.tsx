@@ -8,7 +8,7 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { secretsQuery } from '../api/projects.ts'
 import { must, queryClient } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { useDraft } from './form.ts'
@@ -92,7 +92,7 @@ function SecretForm({ onClose, onSet, name }: Omit<SecretModalProps, 'opened'>) 
     async onSuccess(secret) {
       await queryClient.invalidateQueries({ queryKey: secretsQuery.queryKey })
       onSet?.(secret.name)
-      tell(t('secrets.set', { name: secret.name }))
+      notify(t('secrets.set', { name: secret.name }))
       onClose()
     },
     onError: error => form.setErrors(fieldErrors(common, error)),

@@ -81,18 +81,18 @@ function Trial({ tool, onRefused }: { tool: ToolDraft; onRefused: () => void }) 
         </Stack>
       </form>
       <ProblemAlert error={run.error} />
-      <div aria-live="polite">{run.data && <Outcome trial={run.data} />}</div>
+      <div aria-live="polite">{run.data && <ToolTrialResult trial={run.data} />}</div>
     </Stack>
   )
 }
 
-function Outcome({ trial: { request, verdict, http_status, ms, result } }: { trial: Schemas['ToolTrial'] }) {
+function ToolTrialResult({ trial: { request, status, http_status, ms, result } }: { trial: Schemas['ToolTrial'] }) {
   const { t } = useTranslation('projects')
   return (
     <Stack gap="sm">
       <Group gap="xs">
-        <Badge color={verdict === 'ok' ? undefined : 'red'} tt="none">
-          {t(`trial.verdicts.${verdict}`)}
+        <Badge color={status === 'ok' ? undefined : 'red'} tt="none">
+          {t(`trial.statuses.${status}`)}
         </Badge>
         {http_status !== null && <Text size="sm">HTTP {http_status}</Text>}
         <Text size="sm">{t('trial.took', { time: milliseconds(ms) })}</Text>

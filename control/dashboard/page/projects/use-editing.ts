@@ -7,7 +7,7 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { projectQuery } from '../api/projects.ts'
 import { must, projectsQuery, queryClient } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { changesOf, type Key, type Patch, type Project, rebase, toDraft } from './draft.ts'
 import { type DraftForm, useDraftForm } from './form.ts'
 import { faultsOf } from './validate.ts'
@@ -73,7 +73,7 @@ function useSave(
         queryClient.invalidateQueries({ queryKey: projectsQuery.queryKey })
       }
       queryClient.invalidateQueries({ queryKey: ['first steps'] })
-      tell(common('saved'))
+      notify(common('saved'))
     },
     onError: error => showFaults(fieldErrors(common, error)),
   })

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { must, ParleyError, projectsQuery } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { boundTo, type NumberItem, useProjectName, type Way } from './bindings.ts'
 import { numbersChanged } from './queries.ts'
@@ -36,7 +36,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
         }),
       ),
     onSuccess() {
-      tell(t('numbers.isBound', { number: item.number }))
+      notify(t('numbers.isBound', { number: item.number }))
       onClose()
     },
     // A conflict means that the displayed bindings are outdated.

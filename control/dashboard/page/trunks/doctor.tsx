@@ -80,7 +80,7 @@ function Findings({ report }: { report: Report }) {
 
 function Step({ step }: { step: Report['checks'][number] }) {
   const { t } = useTranslation('trunks')
-  const verdict = step.ok ? 'ok' : 'failed'
+  const result = step.ok ? 'ok' : 'failed'
   const Icon = step.ok ? IconCheck : IconX
   return (
     <Group component="li" gap="sm" wrap="nowrap" align="flex-start">
@@ -90,7 +90,7 @@ function Step({ step }: { step: Report['checks'][number] }) {
         color={step.ok ? 'teal' : 'red'}
         role="img"
         aria-hidden={undefined}
-        aria-label={t(`doctor.verdict.${verdict}`)}
+        aria-label={t(`doctor.result.${result}`)}
       >
         <Icon size={12} aria-hidden />
       </ThemeIcon>
@@ -104,10 +104,10 @@ function Step({ step }: { step: Report['checks'][number] }) {
             {step.ms > 0 && ` · ${milliseconds(step.ms)}`}
           </Text>
         </Group>
-        <Text size="sm">{t(`checks.${step.name}.${verdict}`, { words: step.words })}</Text>
+        <Text size="sm">{t(`checks.${step.name}.${result}`, { message: step.message })}</Text>
         {spoken() !== 'en' && (
           <Text size="xs" c="dimmed" lang="en">
-            {step.words}
+            {step.message}
           </Text>
         )}
       </div>
@@ -118,7 +118,7 @@ function Step({ step }: { step: Report['checks'][number] }) {
 /** The SIP messages of the checks; those that show the cause are marked. */
 function Messages({ report }: { report: Report }) {
   const { t } = useTranslation('trunks')
-  const { messages, left_out, diagnosis, ladder } = report
+  const { messages, omitted, diagnosis, ladder } = report
   if (messages.length === 0) return null
   const evidence = new Set(diagnosis?.evidence)
   return (
@@ -128,7 +128,7 @@ function Messages({ report }: { report: Report }) {
         <Accordion.Panel>
           <Stack>
             <Ladder text={ladder} />
-            {left_out > 0 && <Text size="sm">{t('doctor.leftOut', { count: left_out })}</Text>}
+            {omitted > 0 && <Text size="sm">{t('doctor.omitted', { count: omitted })}</Text>}
             <Accordion variant="separated" order={4} chevronPosition="left">
               {messages.map((message, index) => (
                 <Accordion.Item
@@ -185,4 +185,5 @@ function Ladder({ text }: { text: string }) {
   )
 }
 
-const directionOf = ({ made_up, sent }: Schemas['SipMessage']) => (made_up ? 'madeUp' : sent ? 'sent' : 'received')
+const directionOf = ({ generated, sent }: Schemas['SipMessage']) =>
+  generated ? 'generated' : sent ? 'sent' : 'received'

@@ -5,7 +5,7 @@ import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { type Preset, type PresetId, presetOf, presets } from './presets.ts'
 import { trunksChanged } from './queries.ts'
@@ -22,7 +22,7 @@ export default function NewTrunk() {
   const create = async (values: TrunkValues) => {
     const trunk = await must(api.POST('/v1/public/trunks', { body: bodyOf(values) }))
     await trunksChanged()
-    tell(t('new.created', { name: trunk.name }))
+    notify(t('new.created', { name: trunk.name }))
     navigate(`/trunks/${trunk.id}?check=1`)
     return undefined
   }

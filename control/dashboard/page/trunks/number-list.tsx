@@ -7,7 +7,7 @@ import { Link, useSearchParams } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Answered, Empty } from '../ui/states.tsx'
 import { type Column, ListTable } from '../ui/table.tsx'
 import { BindNumber } from './bind-number.tsx'
@@ -99,7 +99,7 @@ function Bound({ item, way }: { item: NumberItem; way: Way }) {
       api.DELETE('/v1/public/projects/{project_id}/numbers/{number}', { params: { path, query: { direction: way } } }),
     )
     await numbersChanged()
-    tell(t('numbers.unbound', { number: item.number }))
+    notify(t('numbers.unbound', { number: item.number }))
   }
   return (
     <Group gap={4} wrap="nowrap">

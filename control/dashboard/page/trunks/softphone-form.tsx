@@ -6,7 +6,7 @@ import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, projectsQuery } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { softphonesChanged } from './queries.ts'
 
@@ -33,7 +33,7 @@ export function SoftphoneForm({ softphone, onClose, onMade }: SoftphoneFormProps
       if (softphone === null) return onMade(await must(api.POST('/v1/public/softphones', { body })))
       const params = { path: { softphone_id: softphone.id } }
       await must(api.PATCH('/v1/public/softphones/{softphone_id}', { params, body }))
-      tell(common('saved'))
+      notify(common('saved'))
       onClose()
     },
     onSuccess: softphonesChanged,

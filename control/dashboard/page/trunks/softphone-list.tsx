@@ -9,7 +9,7 @@ import { must } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { dateTime } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Answered, Empty } from '../ui/states.tsx'
 import { type Column, DataTable } from '../ui/table.tsx'
 import { useProjectName } from './bindings.ts'
@@ -140,7 +140,7 @@ function Actions({
   }
   const remove = async () => {
     await must(api.DELETE('/v1/public/softphones/{softphone_id}', { params }))
-    tell(t('softphones.deleted', { name }))
+    notify(t('softphones.deleted', { name }))
     await softphonesChanged()
   }
   return (

@@ -8,7 +8,7 @@ import { api } from '../api/client.ts'
 import { must, queryClient } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
 import { exactTime, milliseconds } from '../ui/format.ts'
-import { tell } from '../ui/notify.ts'
+import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Answered } from '../ui/states.tsx'
 import { Doctor, useCheck } from './doctor.tsx'
@@ -50,7 +50,7 @@ function OneTrunk({ trunk }: { trunk: Trunk }) {
     const saved = await must(api.PATCH('/v1/public/trunks/{trunk_id}', { params: { path }, body }))
     queryClient.setQueryData(trunkQuery(trunk.id).queryKey, saved)
     await trunksChanged()
-    tell(common('saved'))
+    notify(common('saved'))
     // The previous diagnostics are for the old settings, so run them again.
     check.mutate()
     return valuesOf(saved)
@@ -127,7 +127,7 @@ function DeleteTrunk({ trunk }: { trunk: Trunk }) {
   const remove = async () => {
     await must(api.DELETE('/v1/public/trunks/{trunk_id}', { params: { path: { trunk_id: trunk.id } } }))
     navigate('/trunks')
-    tell(t('trunk.deleted', { name: trunk.name }))
+    notify(t('trunk.deleted', { name: trunk.name }))
     // Don't refetch the deleted trunk itself.
     await Promise.all([queryClient.invalidateQueries(trunksQuery), numbersChanged()])
   }

@@ -8,7 +8,7 @@ import { placeTable } from './place-table.ts'
 
 export type PlaceKind = 'city' | 'region' | 'country' | 'unknown'
 
-export interface Place {
+export interface PlaceName {
   name: string
   kind: PlaceKind
   /** The name in the other language, if known. */
@@ -68,7 +68,7 @@ const COMMON = new Set(
   ),
 )
 
-function knownAt(tokens: readonly Token[], at: number, led: boolean): Place | null {
+function knownAt(tokens: readonly Token[], at: number, led: boolean): PlaceName | null {
   const token = tokens[at]
   if (!token) return null
   const parts: { word: string; token: number }[] = []
@@ -109,12 +109,12 @@ const TYPE = /^(?:county|district|region|province|state|area|metro|valley|island
 const LINK = /^(?:of|the|de|la|du|del|upon|am|an|der|sur|на|над)$/
 
 /** Reads a place that starts at `at`. `led`: after a preposition, where a name outside the table may be a place too. */
-export function placeAt(tokens: readonly Token[], at: number, led: boolean): Place | null {
+export function placeAt(tokens: readonly Token[], at: number, led: boolean): PlaceName | null {
   let start = at
   while (led && LEADING.test(tokens[start]?.word ?? '')) start++
   if (led && start > at && /^(?:greater|the)$/.test(tokens[start - 1]!.word) && knownAt(tokens, start - 1, led)) start--
   const skipped = start - at
-  const grow = (place: Place | null): Place | null => place && { ...place, words: place.words + skipped }
+  const grow = (place: PlaceName | null): PlaceName | null => place && { ...place, words: place.words + skipped }
   const side = sideOf(tokens, start)
   if (side) return grow(side)
   const typed = typedAt(tokens, start, led)
@@ -125,7 +125,7 @@ export function placeAt(tokens: readonly Token[], at: number, led: boolean): Pla
 }
 
 /** Downtown Chicago, центр Москвы: the known place keeps its form after the narrowing word. */
-function sideOf(tokens: readonly Token[], at: number): Place | null {
+function sideOf(tokens: readonly Token[], at: number): PlaceName | null {
   const side = tokens[at]
   if (!side || !SIDE.test(side.word)) return null
   const known = knownAt(tokens, at + 1, true)
@@ -136,7 +136,7 @@ function sideOf(tokens: readonly Token[], at: number): Place | null {
 }
 
 /** Калининградской области, Пресненском районе Москвы, республике Татарстан, Kent County. */
-function typedAt(tokens: readonly Token[], at: number, led: boolean): Place | null {
+function typedAt(tokens: readonly Token[], at: number, led: boolean): PlaceName | null {
   const first = tokens[at]
   if (!first) return null
   if (/^республик/.test(first.word)) {
@@ -164,7 +164,7 @@ const MOST_WORDS = 4
 const TOWN = /(?:[нвлрмтдйаои]ске|цке|граде|бурге|поле|горске|[а-я]{3,}[ое]во)$/
 const NO_TOWN = /^(?:поиске|списке|риске|офисе|иске|поле|полиске|основе|количестве|качестве|русске|право|место)$/
 
-function unknownAt(tokens: readonly Token[], at: number): Place | null {
+function unknownAt(tokens: readonly Token[], at: number): PlaceName | null {
   const first = tokens[at]
   if (!first || /^\d/.test(first.word)) return null
   if (!isCapital(first)) {
@@ -193,7 +193,7 @@ function nominative(word: string): string {
 const CITY_OF: Record<PlaceKind, number> = { city: 0, unknown: 0, region: 1, country: 2 }
 
 /** `Москва и область`: returns the region around a city, if its name tells it. */
-export function regionAround(city: string): Place | null {
+export function regionAround(city: string): PlaceName | null {
   const own = new Map([
     ['Москва', 'Московская область'],
     ['Санкт-Петербург', 'Ленинградская область'],

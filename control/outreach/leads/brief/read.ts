@@ -3,14 +3,14 @@ import { nichesIn } from '../vocabulary/niches.ts'
 import { type Clause, type Token, textOf } from './clauses.ts'
 import { ASKING, excludedBehind, GENERIC, headingOf, markerAt, type Part, REQUEST, SELF } from './markers.ts'
 import { readNumber } from './numbers.ts'
-import { isCapital, type Place, placeAt, regionAround } from './places.ts'
+import { isCapital, type PlaceName, placeAt, regionAround } from './places.ts'
 
 export interface Phrase {
   tokens: Token[]
   /** The preposition before it, such as `с` in `с парковкой`, which determines the case. */
   led: string | null
 }
-export interface FoundPlace extends Place {
+export interface FoundPlace extends PlaceName {
   /** True when the previous place may lie in it. */
   within: boolean
 }
@@ -22,7 +22,7 @@ export interface Reading {
   exclusions: Phrase[]
 }
 
-interface Walk extends Reading {
+interface BriefReader extends Reading {
   part: Part
   /** The heading whose items follow. */
   heading: { part: Part; list: boolean } | null
@@ -33,7 +33,7 @@ interface Walk extends Reading {
   /** Words collected so far. */
   phrase: Phrase
   /** Places inside signals, used when the brief names no other place. */
-  aside: { phrase: Phrase; from: number; places: Place[]; words: number }[]
+  aside: { phrase: Phrase; from: number; places: PlaceName[]; words: number }[]
 }
 
 const PLACE_LEAD =
@@ -43,7 +43,7 @@ const STARTS_ANEW = /^(?:sentence|line|blank|bullet)$/
 
 /** `plainly`: skips sentences in which the writer describes themselves, and words that only lead to a colon. */
 export function readBrief(clauses: readonly Clause[], plainly: boolean): Reading {
-  const walk: Walk = {
+  const reader: BriefReader = {
     niche: [],
     places: [],
     target: null,
@@ -57,42 +57,42 @@ export function readBrief(clauses: readonly Clause[], plainly: boolean): Reading
     aside: [],
   }
   clauses.forEach((clause, i) => {
-    readClause(walk, clause, clauses[i + 1] ?? null, plainly)
-    flush(walk)
+    readClause(reader, clause, clauses[i + 1] ?? null, plainly)
+    flush(reader)
   })
-  if (walk.places.length === 0) takeAside(walk)
-  return walk
+  if (reader.places.length === 0) takeAside(reader)
+  return reader
 }
 
-function readClause(walk: Walk, clause: Clause, next: Clause | null, plainly: boolean): void {
+function readClause(reader: BriefReader, clause: Clause, next: Clause | null, plainly: boolean): void {
   const { tokens, before } = clause
   const anew = STARTS_ANEW.test(before)
-  if (anew) walk.skipping = false
-  if (before === 'blank' || before === 'sentence' || (before === 'line' && !walk.heading?.list)) walk.heading = null
+  if (anew) reader.skipping = false
+  if (before === 'blank' || before === 'sentence' || (before === 'line' && !reader.heading?.list)) reader.heading = null
   const heading = headingOf(tokens)
   if (heading && next && /^(?:colon|bullet|line|comma)$/.test(next.before)) {
     // A dash counts only as a comma here; what follows it confirms the heading.
     const told = next.before !== 'comma' || (heading === 'target' && numberOf(next.tokens, 0) !== null)
     if (told) {
       const counted = heading === 'niche' && numberOf(next.tokens, 0)?.words === next.tokens.length
-      walk.heading = { part: counted ? 'target' : heading, list: next.before !== 'colon' }
+      reader.heading = { part: counted ? 'target' : heading, list: next.before !== 'colon' }
       return
     }
   }
-  if (plainly && anew && speaksOfSelf(tokens)) walk.skipping = true
-  if (walk.skipping) return
-  if (readWhole(walk, clause)) return
+  if (plainly && anew && speaksOfSelf(tokens)) reader.skipping = true
+  if (reader.skipping) return
+  if (readWhole(reader, clause)) return
   const behind = excludedBehind(tokens)
   if (behind > 0) {
-    walk.part = 'exclusions'
-    walk.phrase.tokens.push(...tokens.slice(0, -behind))
+    reader.part = 'exclusions'
+    reader.phrase.tokens.push(...tokens.slice(0, -behind))
     return
   }
-  walk.part = firstPart(walk, clause)
-  readTokens(walk, tokens)
+  reader.part = firstPart(reader, clause)
+  readTokens(reader, tokens)
   // Text before a colon only announces the request.
-  if (plainly && walk.part === 'niche' && next?.before === 'colon' && nichesIn(textOf(tokens)).length === 0) {
-    walk.phrase.tokens = []
+  if (plainly && reader.part === 'niche' && next?.before === 'colon' && nichesIn(textOf(tokens)).length === 0) {
+    reader.phrase.tokens = []
   }
 }
 
@@ -101,79 +101,80 @@ const speaksOfSelf = (tokens: readonly Token[]): boolean =>
   !tokens.some(token => REQUEST.has(token.word))
 
 /** Reads a clause that consists only of a number or of places. */
-function readWhole(walk: Walk, { tokens, before }: Clause): boolean {
-  const part = walk.heading?.part
+function readWhole(reader: BriefReader, { tokens, before }: Clause): boolean {
+  const part = reader.heading?.part
   if (part === 'nothing') return true
   if (part === 'signals' || part === 'exclusions') return false
   const number = numberOf(tokens, 0)
   if (number && (number.words === tokens.length || part === 'target')) {
-    walk.target ??= number.value
+    reader.target ??= number.value
     return true
   }
-  if (walk.part === 'exclusions' && walk.lasting && !STARTS_ANEW.test(before)) return false
+  if (reader.part === 'exclusions' && reader.lasting && !STARTS_ANEW.test(before)) return false
   const led = PLACE_LEAD.test(tokens[0]!.word)
   const found = placesAt(tokens, led ? 1 : 0, led || part === 'geo')
   if (!found || found.end < tokens.length) return false
   // A name of one word may mean anything, unless the list continues or a place was expected.
-  const within = !STARTS_ANEW.test(before) && walk.places.length > 0
-  walk.places.push(...found.places.map((place, i) => ({ ...place, within: i === 0 && within })))
+  const within = !STARTS_ANEW.test(before) && reader.places.length > 0
+  reader.places.push(...found.places.map((place, i) => ({ ...place, within: i === 0 && within })))
   return true
 }
 
-function firstPart(walk: Walk, { tokens, before }: Clause): Part {
-  if (walk.heading) return walk.heading.part
-  if (walk.niche.length === 0) return 'niche'
+function firstPart(reader: BriefReader, { tokens, before }: Clause): Part {
+  if (reader.heading) return reader.heading.part
+  if (reader.niche.length === 0) return 'niche'
   if (STARTS_ANEW.test(before) || before === 'colon') return 'signals'
-  if (walk.part === 'exclusions' && (walk.lasting || isCapital(tokens[0]) || /\.\p{L}{2,}$/u.test(tokens[0]!.word)))
+  if (reader.part === 'exclusions' && (reader.lasting || isCapital(tokens[0]) || /\.\p{L}{2,}$/u.test(tokens[0]!.word)))
     return 'exclusions'
-  const goesOn = walk.part === 'niche' && walk.places.length === 0 && walk.signals.length === 0
+  const goesOn = reader.part === 'niche' && reader.places.length === 0 && reader.signals.length === 0
   return goesOn && nichesIn(textOf(tokens))[0]?.from === 0 ? 'niche' : 'signals'
 }
 
-function readTokens(walk: Walk, tokens: readonly Token[]): void {
+function readTokens(reader: BriefReader, tokens: readonly Token[]): void {
   for (let at = 0; at < tokens.length; ) {
     const starts = at === 0 || AND.test(tokens[at - 1]!.word)
-    at += readNext(walk, tokens, at, starts)
+    at += readNext(reader, tokens, at, starts)
   }
 }
 
 /** Returns the number of words it has read, at least one. */
-function readNext(walk: Walk, tokens: readonly Token[], at: number, starts: boolean): number {
-  const number = walk.part === 'exclusions' ? null : numberOf(tokens, at)
-  if (number && walk.target === null && countsLeads(walk, tokens, at + number.words)) {
-    walk.target = number.value
+function readNext(reader: BriefReader, tokens: readonly Token[], at: number, starts: boolean): number {
+  const number = reader.part === 'exclusions' ? null : numberOf(tokens, at)
+  if (number && reader.target === null && countsLeads(reader, tokens, at + number.words)) {
+    reader.target = number.value
     return number.words
   }
-  const marker = markerAt(tokens, at, walk.part, starts)
+  const marker = markerAt(tokens, at, reader.part, starts)
   if (marker) {
-    flush(walk)
-    if (!starts || marker.part !== walk.part || marker.part === 'exclusions') walk.lasting = marker.lasting
-    if (walk.heading?.part !== 'exclusions') walk.part = marker.part
-    if (marker.drop) walk.phrase.led = tokens[at]!.word
-    else walk.phrase.tokens.push(tokens[at]!)
+    flush(reader)
+    if (!starts || marker.part !== reader.part || marker.part === 'exclusions') reader.lasting = marker.lasting
+    if (reader.heading?.part !== 'exclusions') reader.part = marker.part
+    if (marker.drop) reader.phrase.led = tokens[at]!.word
+    else reader.phrase.tokens.push(tokens[at]!)
     return Math.max(1, marker.words)
   }
-  if (walk.part === 'niche' || walk.part === 'geo') {
-    const taken = readPlaces(walk, tokens, at)
+  if (reader.part === 'niche' || reader.part === 'geo') {
+    const taken = readPlaces(reader, tokens, at)
     if (taken > 0) return taken
-  } else if (walk.part === 'signals') noteAside(walk, tokens, at)
-  walk.phrase.tokens.push(tokens[at]!)
+  } else if (reader.part === 'signals') noteAside(reader, tokens, at)
+  reader.phrase.tokens.push(tokens[at]!)
   return 1
 }
 
-function readPlaces(walk: Walk, tokens: readonly Token[], at: number): number {
+function readPlaces(reader: BriefReader, tokens: readonly Token[], at: number): number {
   const led = PLACE_LEAD.test(tokens[at]!.word)
-  const found = placesAt(tokens, led ? at + 1 : at, led || walk.heading?.part === 'geo')
+  const found = placesAt(tokens, led ? at + 1 : at, led || reader.heading?.part === 'geo')
   if (!found) return 0
-  walk.places.push(...found.places.map(place => ({ ...place, within: false })))
-  flush(walk)
+  reader.places.push(...found.places.map(place => ({ ...place, within: false })))
+  flush(reader)
   const next = tokens[found.end]?.word ?? ''
-  if (walk.niche.length > 0 && walk.heading === null) walk.part = /^(?:по|для|for)$/.test(next) ? 'niche' : 'signals'
+  if (reader.niche.length > 0 && reader.heading === null)
+    reader.part = /^(?:по|для|for)$/.test(next) ? 'niche' : 'signals'
   return found.end - at
 }
 
 /** Reads one place, or several joined by "and". */
-function placesAt(tokens: readonly Token[], at: number, led: boolean): { places: Place[]; end: number } | null {
+function placesAt(tokens: readonly Token[], at: number, led: boolean): { places: PlaceName[]; end: number } | null {
   const first = placeAt(tokens, at, led)
   if (!first) return null
   const places = [first]
@@ -193,16 +194,17 @@ function placesAt(tokens: readonly Token[], at: number, led: boolean): { places:
   return { places, end }
 }
 
-function noteAside(walk: Walk, tokens: readonly Token[], at: number): void {
+function noteAside(reader: BriefReader, tokens: readonly Token[], at: number): void {
   if (!/^(?:в|во|in|near|around)$/.test(tokens[at]!.word)) return
   const found = placesAt(tokens, at + 1, true)
-  if (found) walk.aside.push({ phrase: walk.phrase, from: walk.phrase.tokens.length, ...found, words: found.end - at })
+  if (found)
+    reader.aside.push({ phrase: reader.phrase, from: reader.phrase.tokens.length, ...found, words: found.end - at })
 }
 
-function takeAside(walk: Walk): void {
-  const first = walk.aside[0]
+function takeAside(reader: BriefReader): void {
+  const first = reader.aside[0]
   if (!first) return
-  walk.places.push(...first.places.map(place => ({ ...place, within: false })))
+  reader.places.push(...first.places.map(place => ({ ...place, within: false })))
   first.phrase.tokens.splice(first.from, first.words)
 }
 
@@ -240,23 +242,23 @@ const isRest = (words: readonly string[], from: number) =>
   words.slice(from).every(word => COUNTED.test(word) || GENERIC.has(word))
 
 /** A number before what is sought counts it; elsewhere only a number that stands alone does. */
-function countsLeads(walk: Walk, tokens: readonly Token[], end: number): boolean {
-  if (walk.part === 'niche' || walk.part === 'target') return true
-  if (walk.part !== 'signals' || walk.phrase.tokens.length > 0) return false
+function countsLeads(reader: BriefReader, tokens: readonly Token[], end: number): boolean {
+  if (reader.part === 'niche' || reader.part === 'target') return true
+  if (reader.part !== 'signals' || reader.phrase.tokens.length > 0) return false
   return end >= tokens.length || markerAt(tokens, end, 'niche', true) !== null
 }
 
 // ---- Phrases ----
 
-function flush(walk: Walk): void {
-  const { phrase } = walk
-  walk.phrase = { tokens: [], led: null }
+function flush(reader: BriefReader): void {
+  const { phrase } = reader
+  reader.phrase = { tokens: [], led: null }
   if (phrase.tokens.length === 0) return
-  if (walk.part === 'niche') {
+  if (reader.part === 'niche') {
     const tokens = sought(phrase.tokens)
-    if (tokens.length > 0) walk.niche.push(tokens)
-  } else if (walk.part === 'signals') walk.signals.push(phrase)
-  else if (walk.part === 'exclusions') walk.exclusions.push(phrase)
+    if (tokens.length > 0) reader.niche.push(tokens)
+  } else if (reader.part === 'signals') reader.signals.push(phrase)
+  else if (reader.part === 'exclusions') reader.exclusions.push(phrase)
 }
 
 /** Removes words of request; returns nothing when the phrase names companies of no kind. */

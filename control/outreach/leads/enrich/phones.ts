@@ -1,5 +1,5 @@
 /** Finds a company's phone numbers on its pages: its own numbers, its main number and its faxes. Pure. */
-import type { Place, SitePage } from '../../../knowledge/documents/site-page.ts'
+import type { PageRegion, SitePage } from '../../../knowledge/documents/site-page.ts'
 import { phoneType } from '../../../platform/phone.ts'
 import { type Label, phonesIn } from './phone-text.ts'
 import { type Organisation, pathsOf } from './schema-org.ts'
@@ -39,7 +39,7 @@ const MOST_TRIES = 3000
 
 type Source = 'organisation' | 'link' | 'text' | 'hint' | 'messenger' | 'json'
 const OF_SOURCE: Record<Source, number> = { organisation: 6, link: 4, text: 3, hint: 2, messenger: 1, json: 2 }
-const OF_PLACE: Record<Place, number> = { top: 2, main: 0, bottom: 1 }
+const OF_PLACE: Record<PageRegion, number> = { top: 2, main: 0, bottom: 1 }
 const OF_ROLE: Record<ReadPage['role'], number> = { start: 1, contact: 2, other: 0 }
 const OF_LABEL: Record<Label, number> = { main: 3, phone: 1, secondary: -5, fax: 0, foreign: 0, number: 0 }
 /** A number that is repeated is the company's; more repetitions than this add nothing. */
@@ -51,7 +51,7 @@ const FIXED = 1
 interface Sighting {
   phone: string
   source: Source
-  place: Place
+  place: PageRegion
   label: Label | null
   page: ReadPage
 }
@@ -60,7 +60,7 @@ interface Sighting {
 interface Local {
   digits: string
   label: Label | null
-  place: Place
+  place: PageRegion
 }
 
 /** `organisations`: by page, from `organisationsOf`. `known`: numbers of the source, for the area code. */
@@ -89,7 +89,7 @@ function sightingsOf(page: ReadPage, organisations: readonly Organisation[], reg
   const seen: Sighting[] = []
   const local: Local[] = []
   let asked = 0
-  const see = (text: string, source: Source, place: Place, label: Label | null = 'phone') => {
+  const see = (text: string, source: Source, place: PageRegion, label: Label | null = 'phone') => {
     // Structured data is prefixed with `тел:`, so that any format is accepted.
     if (++asked > MOST_FOUND) return
     const found = phonesIn(`тел: ${text.replace(/^00/, '+')}`, '', region).found[0]

@@ -49,7 +49,7 @@ const DAY_MS = 86_400_000
 const MOST_PLACES = 10
 
 const degrees = z.coerce.number()
-const Place = z.object({
+const NominatimPlace = z.object({
   osm_type: z.string().optional(),
   osm_id: z.number().int().positive().optional(),
   lat: degrees.min(-90).max(90),
@@ -62,7 +62,7 @@ const Place = z.object({
   /** South, north, west, east. */
   boundingbox: z.tuple([degrees, degrees, degrees, degrees]),
 })
-type Place = z.output<typeof Place>
+type NominatimPlace = z.output<typeof NominatimPlace>
 
 export function createGeocoder({ url, pauseMs = PAUSE_MS, retryMs, ...ports }: GeocoderOptions): Geocoder {
   const limits = { timeoutMs: TIMEOUT_MS, maxBytes: ANSWER_BYTES, ...(retryMs ? { retryMs } : {}) }
@@ -76,7 +76,11 @@ export function createGeocoder({ url, pauseMs = PAUSE_MS, retryMs, ...ports }: G
     if (entry && ports.clock.now() - entry.atMs < DAY_MS) return entry.area
     const query = new URLSearchParams({ q: name, format: 'jsonv2', addressdetails: '1', limit: '10' })
     const question = { url: `${base}/search?${query}`, method: 'GET' as const, body: null }
-    const places = await service.ask({ ...question, headers: { 'accept-language': 'ru,en' } }, z.array(Place), signal)
+    const places = await service.ask(
+      { ...question, headers: { 'accept-language': 'ru,en' } },
+      z.array(NominatimPlace),
+      signal,
+    )
     return remember(known, key, { area: areaOf(places), atMs: ports.clock.now() }).area
   }
 
@@ -111,7 +115,7 @@ const isSame = (a: Area, b: Area) =>
     : Object.values(a.box).join() === Object.values(b.box).join()
 
 /** True for settlements and administrative areas; a shop may have the name of a city. */
-const isRegion = ({ category, type }: Place): boolean =>
+const isRegion = ({ category, type }: NominatimPlace): boolean =>
   (category === 'place' && !/^(?:house|plot|square|farm|isolated_dwelling|islet|sea|ocean)$/.test(type)) ||
   (category === 'boundary' && /^(?:administrative|ceremonial|historic|census|political)$/.test(type))
 
@@ -125,7 +129,7 @@ const LEAST_WIDTH = 0.001
  * Returns the first settlement or region, because the geocoder sorts by importance; otherwise the first place wide
  * enough for companies.
  */
-export function areaOf(places: readonly Place[]): Area | null {
+export function areaOf(places: readonly NominatimPlace[]): Area | null {
   const first = places.find(isRegion) ?? places.find(place => width(place) >= LEAST_WIDTH)
   if (!first) return null
   // Small places are returned as a point and, further down, as the object with the outline.
@@ -142,12 +146,13 @@ export function areaOf(places: readonly Place[]): Area | null {
   }
 }
 
-const hasOutline = (place: Place): boolean =>
+const hasOutline = (place: NominatimPlace): boolean =>
   place.osm_id !== undefined && (place.osm_type === 'relation' || place.osm_type === 'way') && isRegion(place)
 
-const width = ({ boundingbox: [south, north, west, east] }: Place): number => Math.max(north - south, east - west)
+const width = ({ boundingbox: [south, north, west, east] }: NominatimPlace): number =>
+  Math.max(north - south, east - west)
 
-function holds(outer: Place, inner: Place): boolean {
+function holds(outer: NominatimPlace, inner: NominatimPlace): boolean {
   const [south, north, west, east] = outer.boundingbox
   const around = inner.lat >= south && inner.lat <= north && inner.lon >= west && inner.lon <= east
   return around && outer.name.toLowerCase() === inner.name.toLowerCase()

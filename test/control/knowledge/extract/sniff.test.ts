@@ -4,7 +4,7 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { judge } from '../../../../control/knowledge/extract/sniff.ts'
+import { sniff } from '../../../../control/knowledge/extract/sniff.ts'
 import { documentXml, makeDocx, paragraph } from './make-docx.ts'
 import { makePdf } from './make-pdf.ts'
 import { makeZip } from './make-zip.ts'
@@ -16,10 +16,10 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-async function verdict(name: string, content: Buffer | string, mediaType: string | null = null) {
+async function sniffed(name: string, content: Buffer | string, mediaType: string | null = null) {
   const file = join(folder, String(count++))
   await writeFile(file, content)
-  const found = await judge({ name, mediaType, file })
+  const found = await sniff({ name, mediaType, file })
   return found.ok ? found.kind : found.code
 }
 
@@ -47,23 +47,23 @@ describe('content', () => {
     ['page.html', '<!-- x --><!DOCTYPE html><html><body>hi', 'html'],
     ['x.xhtml', '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', 'html'],
   ])('of %s is what its name says', async (name, content, kind) => {
-    expect(await verdict(name, content)).toBe(kind)
+    expect(await sniffed(name, content)).toBe(kind)
   })
 
   it('tells kinds of text apart where the name does not, or is wrong', async () => {
-    expect(await verdict('page.txt', '\n<!doctype html><html><body>hi</body></html>')).toBe('html')
-    expect(await verdict('data.txt', '[{"a": 1}]')).toBe('json')
-    expect(await verdict('page.html', 'no tags at all')).toBe('txt')
-    expect(await verdict('Прайс от 12.05', '# Prices\n\nA wash is 500.')).toBe('md')
-    expect(await verdict('prices', 'name,price,time\nwash,5,20\nwax,7,30\nall,9,60\n')).toBe('csv')
-    expect(await verdict('prices', 'one,two', 'text/csv; charset=utf-8')).toBe('csv')
-    expect(await verdict('notes', 'Well, this is prose, with commas.\nAnd more, of it.')).toBe('txt')
+    expect(await sniffed('page.txt', '\n<!doctype html><html><body>hi</body></html>')).toBe('html')
+    expect(await sniffed('data.txt', '[{"a": 1}]')).toBe('json')
+    expect(await sniffed('page.html', 'no tags at all')).toBe('txt')
+    expect(await sniffed('Прайс от 12.05', '# Prices\n\nA wash is 500.')).toBe('md')
+    expect(await sniffed('prices', 'name,price,time\nwash,5,20\nwax,7,30\nall,9,60\n')).toBe('csv')
+    expect(await sniffed('prices', 'one,two', 'text/csv; charset=utf-8')).toBe('csv')
+    expect(await sniffed('notes', 'Well, this is prose, with commas.\nAnd more, of it.')).toBe('txt')
   })
 
   it('is text in any encoding', async () => {
-    expect(await verdict('notes.txt', Buffer.from('\ufeffОткрыто', 'utf16le'))).toBe('txt')
-    expect(await verdict('notes.txt', Buffer.from('cff0e8e2e5f22c20ece8f020e820e4f0f3e7fcff', 'hex'))).toBe('txt')
-    expect(await verdict('notes.txt', Buffer.from('Café à côté', 'latin1'))).toBe('txt')
+    expect(await sniffed('notes.txt', Buffer.from('\ufeffОткрыто', 'utf16le'))).toBe('txt')
+    expect(await sniffed('notes.txt', Buffer.from('cff0e8e2e5f22c20ece8f020e820e4f0f3e7fcff', 'hex'))).toBe('txt')
+    expect(await sniffed('notes.txt', Buffer.from('Café à côté', 'latin1'))).toBe('txt')
   })
 })
 
@@ -88,14 +88,14 @@ describe('refused is', () => {
     ['a zip in a zip', 'a.docx', makeZip([{ name: 'in.zip', data: docx }]), 'content_mismatch'],
     ['the beginning of a DOCX', 'a.docx', docx.subarray(0, docx.length / 2), 'content_mismatch'],
   ])('%s', async (_what, name, content, code) => {
-    expect(await verdict(name, content)).toBe(code)
+    expect(await sniffed(name, content)).toBe(code)
   })
 
   it('noise named .txt, and text with NUL in it', async () => {
     const noise = Buffer.concat(Array.from({ length: 160 }, (_, i) => createHash('sha256').update(String(i)).digest()))
-    expect(await verdict('a.txt', noise)).toBe('content_mismatch')
-    expect(await verdict('a.csv', Buffer.from(noise.map(byte => byte || 1)))).toBe('content_mismatch')
-    expect(await verdict('a.txt', 'abc\0def')).toBe('content_mismatch')
+    expect(await sniffed('a.txt', noise)).toBe('content_mismatch')
+    expect(await sniffed('a.csv', Buffer.from(noise.map(byte => byte || 1)))).toBe('content_mismatch')
+    expect(await sniffed('a.txt', 'abc\0def')).toBe('content_mismatch')
   })
 
   it('an office document with a password, which is a compound file, and an old one', async () => {
@@ -107,26 +107,26 @@ describe('refused is', () => {
       file.write(entry, 1024, 'utf16le')
       return file
     }
-    expect(await verdict('a.docx', compound('EncryptedPackage'))).toBe('encrypted')
-    expect(await verdict('a.docx', compound('WordDocument'))).toBe('content_mismatch')
-    expect(await verdict('a.doc', compound('WordDocument'))).toBe('unsupported_type')
+    expect(await sniffed('a.docx', compound('EncryptedPackage'))).toBe('encrypted')
+    expect(await sniffed('a.docx', compound('WordDocument'))).toBe('content_mismatch')
+    expect(await sniffed('a.doc', compound('WordDocument'))).toBe('unsupported_type')
   })
 
   it('what is too large for its kind', async () => {
-    expect(await verdict('a.txt', 'x'.repeat(5 * MB))).toBe('txt')
-    expect(await verdict('a.txt', 'x'.repeat(5 * MB + 1))).toBe('too_large')
+    expect(await sniffed('a.txt', 'x'.repeat(5 * MB))).toBe('txt')
+    expect(await sniffed('a.txt', 'x'.repeat(5 * MB + 1))).toBe('too_large')
     const file = join(folder, 'large.pdf')
     await writeFile(file, pdf)
     await truncate(file, 20 * MB)
-    expect(await judge({ name: 'a.pdf', mediaType: null, file })).toEqual({ ok: true, kind: 'pdf' })
+    expect(await sniff({ name: 'a.pdf', mediaType: null, file })).toEqual({ ok: true, kind: 'pdf' })
     await truncate(file, 20 * MB + 1)
-    expect(await judge({ name: 'a.pdf', mediaType: null, file })).toMatchObject({ ok: false, code: 'too_large' })
+    expect(await sniff({ name: 'a.pdf', mediaType: null, file })).toMatchObject({ ok: false, code: 'too_large' })
   })
 
   it('said in one sentence', async () => {
     const file = join(folder, 'a.txt')
     await writeFile(file, pdf)
-    const found = await judge({ name: 'prices.txt', mediaType: 'text/plain', file })
+    const found = await sniff({ name: 'prices.txt', mediaType: 'text/plain', file })
     expect(found).toEqual({
       ok: false,
       code: 'content_mismatch',

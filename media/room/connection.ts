@@ -30,7 +30,7 @@ const JOIN_MS = 10_000
 /** Timeout in ms for leaving, since a lost server does not answer. */
 const LEAVE_MS = 2000
 
-export interface LinkOptions {
+export interface RoomConnectionOptions {
   url: string
   token: string
   /** Sample rate in Hz of the audio in both directions. */
@@ -49,10 +49,10 @@ export interface LinkOptions {
 }
 
 /**
- * A participant leaves by its own decision (`left`, also when it rejoins at once), removed (`shown_out`), or by a
+ * A participant leaves by its own decision (`left`, also when it rejoins at once), removed (`removed`), or by a
  * network failure (`lost`), after which it may return.
  */
-export type Leaving = 'left' | 'shown_out' | 'lost'
+export type Leaving = 'left' | 'removed' | 'lost'
 
 export interface LinkEvents {
   joined?(identity: string): void
@@ -77,7 +77,7 @@ export interface Caption {
   language: string
 }
 
-const SHOWN_OUT: ReadonlySet<DisconnectReason | undefined> = new Set([
+const REMOVED: ReadonlySet<DisconnectReason | undefined> = new Set([
   DisconnectReason.PARTICIPANT_REMOVED,
   DisconnectReason.ROOM_DELETED,
   DisconnectReason.ROOM_CLOSED,
@@ -100,8 +100,8 @@ export async function warmUp(): Promise<void> {
   await new AudioSource(ROOM_RATE, 1, 0).close()
 }
 
-export class RoomLink {
-  readonly #options: LinkOptions
+export class RoomConnection {
+  readonly #options: RoomConnectionOptions
   readonly #room = newRoom()
   readonly #source: AudioSource
   readonly #microphones: Microphones
@@ -118,7 +118,7 @@ export class RoomLink {
   #closing: Promise<void> | null = null
   #sent = 0
 
-  private constructor(options: LinkOptions) {
+  private constructor(options: RoomConnectionOptions) {
     const { sampleRate, attributes, events } = options
     this.#options = options
     this.#attributes = { ...attributes }
@@ -130,8 +130,8 @@ export class RoomLink {
   }
 
   /** Rejects when joining fails, times out or is aborted; the engine is then not in the room. */
-  static async open(options: LinkOptions): Promise<RoomLink> {
-    const link = new RoomLink(options)
+  static async open(options: RoomConnectionOptions): Promise<RoomConnection> {
+    const link = new RoomConnection(options)
     const entering = link.#enter()
     try {
       await link.#inTime(entering)
@@ -312,7 +312,7 @@ export class RoomLink {
         RoomEvent.Disconnected,
         safely(reason => {
           void this.close()
-          events.closed(SHOWN_OUT.has(reason))
+          events.closed(REMOVED.has(reason))
         }),
       )
     if (events.text) this.#listenForText(events.text)
@@ -379,5 +379,5 @@ export class RoomLink {
 
 function leavingOf(reason: DisconnectReason | undefined): Leaving {
   if (reason === DisconnectReason.CLIENT_INITIATED) return 'left'
-  return SHOWN_OUT.has(reason) ? 'shown_out' : 'lost'
+  return REMOVED.has(reason) ? 'removed' : 'lost'
 }

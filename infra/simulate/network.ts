@@ -1,12 +1,12 @@
 /** Simulates the network between caller and engine: loss, jitter, noise. Pure and reproducible. */
 
-export interface LineOptions {
+export interface NetworkOptions {
   loss: number
   jitter_ms: number
   noise_dbfs: number | null
 }
 
-export interface Line {
+export interface SimulatedNetwork {
   /** Starts an utterance. The same utterance loses the same packets each time, whenever it is spoken. */
   begin(): void
   /** The next packet's delay in ms, or null when it is lost. */
@@ -19,7 +19,7 @@ export interface Line {
 const ROOM_RMS = 10
 const FULL_SCALE = 32_768
 
-export function createLine({ loss, jitter_ms, noise_dbfs }: LineOptions, seed = 1): Line {
+export function createSimulatedNetwork({ loss, jitter_ms, noise_dbfs }: NetworkOptions, seed = 1): SimulatedNetwork {
   const random = createRandom(seed)
   let fates = createRandom(seed)
   let said = 0

@@ -1,20 +1,20 @@
 /** Audio for a caller who waits for a transfer, 20 ms at a time; `transfer-machine.ts` selects its kind. */
 import { FRAME_MS, rms } from '../audio/frames.ts'
-import { createMusic, createRinging, type WaitingSound } from '../audio/hold-audio.ts'
-import { SoundPipe } from '../audio/pipe.ts'
+import { createMusic, createRinging, type WaitingAudio } from '../audio/hold-audio.ts'
+import { AudioPipe } from '../audio/pipe.ts'
 import type { AudioFrame } from '../ports/leg.ts'
-import { heardBy, type TransferState } from './transfer-machine.ts'
+import { type TransferState, waitingAudio } from './transfer-machine.ts'
 
 /** Milliseconds after the agent's last word, so that music does not start in its pauses. */
 const MUSIC_AFTER_MS = 400
 /** RMS of about −52 dBFS: some trunks send silence as early media until there is something to hear. */
 const AUDIBLE = 80
 
-export class HoldSound {
+export class HoldAudio {
   readonly #sampleRate: number
-  readonly #music: WaitingSound
-  readonly #ringing: WaitingSound
-  #early: SoundPipe | null = null
+  readonly #music: WaitingAudio
+  readonly #ringing: WaitingAudio
+  #early: AudioPipe | null = null
   /** Milliseconds since the early media was last audible; null until it first was. */
   #silentMs: number | null = null
   #quietMs = 0
@@ -29,7 +29,7 @@ export class HoldSound {
   /** Adds early media of the called line. `sampleRate`, in Hz, is the same for each frame. */
   early({ pcm }: AudioFrame, sampleRate: number): void {
     if (rms(pcm) > AUDIBLE) this.#silentMs = 0
-    this.#early ??= new SoundPipe(sampleRate, this.#sampleRate)
+    this.#early ??= new AudioPipe(sampleRate, this.#sampleRate)
     this.#early.push(pcm)
   }
 
@@ -40,7 +40,7 @@ export class HoldSound {
     if (this.#silentMs !== null) this.#silentMs += FRAME_MS
     this.#quietMs = agent ? 0 : this.#quietMs + FRAME_MS
     if (agent || this.#quietMs < MUSIC_AFTER_MS) return agent
-    const heard = heardBy(state, this.#silentMs)
+    const heard = waitingAudio(state, this.#silentMs)
     if (heard === 'early') return early
     return (heard === 'ringing' ? this.#ringing : this.#music).next()
   }

@@ -1,29 +1,29 @@
 /** Audio for a caller on hold, frame by frame. */
 import { describe, expect, it } from 'vitest'
 import { measureTone } from '../../../media/answering/tones.ts'
-import { HoldSound } from '../../../media/call/hold-sound.ts'
-import { heardBy, type TransferState } from '../../../media/call/transfer-machine.ts'
+import { HoldAudio } from '../../../media/call/hold-audio.ts'
+import { type TransferState, waitingAudio } from '../../../media/call/transfer-machine.ts'
 import { tone } from '../audio/sound.ts'
 
-const wish = { refer: false, announces: false }
+const request = { refer: false, announces: false }
 const dialing = (over: { rings?: boolean; announces?: boolean } = {}): TransferState => ({
   phase: 'dialing',
   rings: over.rings ?? true,
-  wish: { ...wish, announces: over.announces ?? false },
+  request: { ...request, announces: over.announces ?? false },
 })
 
 describe('who waits hears', () => {
   it.each<[string, TransferState, number | null, string]>([
-    ['music while the carrier is asked', { phase: 'referring', wish, dropped: null }, null, 'music'],
+    ['music while the carrier is asked', { phase: 'referring', request, dropped: null }, null, 'music'],
     ['music before it rings', dialing({ rings: false }), null, 'music'],
     ['our ringing when nothing is heard of theirs', dialing(), null, 'ringing'],
     ['their line, as soon as there is something to hear', dialing(), 0, 'early'],
     ['its pauses', dialing(), 5980, 'early'],
     ['our ringing when it has fallen silent', dialing(), 6000, 'ringing'],
     ['music for as long as they have to be told something', dialing({ announces: true }), 0, 'music'],
-    ['music while they are', { phase: 'announcing', wish }, 0, 'music'],
+    ['music while they are', { phase: 'announcing', request }, 0, 'music'],
   ])('%s', (_, state, silentMs, heard) => {
-    expect(heardBy(state, silentMs)).toBe(heard)
+    expect(waitingAudio(state, silentMs)).toBe(heard)
   })
 })
 
@@ -34,7 +34,7 @@ describe('a line that has not been answered', () => {
 
   /** Hears 16 kHz of it at 8 kHz, and gives what the caller hears in most frames of a while, in Hz. */
   function listener() {
-    const hold = new HoldSound(8000, '+4930123456')
+    const hold = new HoldAudio(8000, '+4930123456')
     let at = 0
     return (early: 'tone' | 'silence' | 'nothing', frames: number, agent: Int16Array | null = null): number => {
       const heard = Array.from({ length: frames }, () => {

@@ -12,7 +12,7 @@ interface Arm<S, T> {
  * `onFailure` gets the error that ended a stream, and must not throw; the other streams continue. Ends when `signal` is
  * aborted.
  */
-export async function* inTurn<S, T>(
+export async function* mergeFairly<S, T>(
   streams: readonly { source: S; items: AsyncIterable<T> }[],
   onFailure: (source: S, error: unknown) => void,
   signal: AbortSignal,

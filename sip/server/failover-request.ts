@@ -10,7 +10,7 @@ import type { Flow } from './transport.ts'
  */
 export type Build = (flow: Flow) => SipRequest
 
-export type AttemptUser = {
+export type FailoverListener = {
   response(response: SipResponse, flow: Flow): void
   failed(why: FailedWhy, error: Error | null): void
   /** The next hop is tried. */
@@ -35,16 +35,16 @@ export const UDP_MOST = 1300
  */
 const NO_TCP_MS = 300_000
 
-export class Attempt {
+export class FailoverRequest {
   private readonly core: Core
   private readonly build: Build
-  private readonly user: AttemptUser
+  private readonly user: FailoverListener
   private readonly left: Flow[]
   private current: ClientTxn
   private timer: NodeJS.Timeout | null = null
 
   /** Tries `flows` in order. Throws when there are none. */
-  constructor(core: Core, flows: readonly Flow[], build: Build, user: AttemptUser, onFirst: (txn: First) => void) {
+  constructor(core: Core, flows: readonly Flow[], build: Build, user: FailoverListener, onFirst: (txn: First) => void) {
     this.core = core
     this.build = build
     this.user = user

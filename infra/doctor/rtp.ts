@@ -10,7 +10,7 @@ const say = about('RTP')
 /** Number of ports to test: a sample, because all at once would disturb calls. */
 const TRIED = 50
 
-export interface SoundFound {
+export interface RtpFound {
   host: string
   publicHost: string | null
   min: number
@@ -25,12 +25,12 @@ export interface SoundFound {
   isOpen: boolean
 }
 
-export type SoundOptions = Omit<SoundFound, 'free' | 'refused' | 'handedOut'>
+export type SoundOptions = Omit<RtpFound, 'free' | 'refused' | 'handedOut'>
 
-export async function examineSound(options: SoundOptions): Promise<Finding[]> {
+export async function examineRtp(options: SoundOptions): Promise<Finding[]> {
   if (options.max === 0)
     return [
-      say.warn(
+      say.warning(
         'RTP ports are chosen by the system (RTP_PORT_MAX=0), so a firewall cannot allow them.',
         'Set RTP_PORT_MIN and RTP_PORT_MAX.',
       ),
@@ -43,63 +43,63 @@ export async function examineSound(options: SoundOptions): Promise<Finding[]> {
     if (code === null) free++
     else refused[code] = (refused[code] ?? 0) + 1
   }
-  return judgeSound({ ...options, free, refused, handedOut: readHandedOut() })
+  return judgeRtp({ ...options, free, refused, handedOut: readHandedOut() })
 }
 
-export function judgeSound(found: SoundFound): Finding[] {
+export function judgeRtp(found: RtpFound): Finding[] {
   const { host, min, max, capacity, free, refused } = found
   const range = `${min}–${max}`
   if ((refused['EADDRNOTAVAIL'] ?? 0) > 0 || (refused['ENOTFOUND'] ?? 0) > 0) {
     const todo =
       'Set RTP_HOST (or SIP_HOST) to an address of this machine, and RTP_PUBLIC_HOST to the NAT’s public address.'
-    return [say.bad(`${host} is not an address of this machine.`, todo)]
+    return [say.error(`${host} is not an address of this machine.`, todo)]
   }
   const findings: Finding[] = []
   if ((refused['EACCES'] ?? 0) > 0) {
-    findings.push(say.bad(`Permission denied for ports ${range}.`, 'Set RTP_PORT_MIN to 1024 or more.'))
+    findings.push(say.error(`Permission denied for ports ${range}.`, 'Set RTP_PORT_MIN to 1024 or more.'))
   } else if (free === 0) {
     findings.push(
-      say.bad(`All tested ports of ${range} are in use.`, 'Choose another range with RTP_PORT_MIN and RTP_PORT_MAX.'),
+      say.error(`All tested ports of ${range} are in use.`, 'Choose another range with RTP_PORT_MIN and RTP_PORT_MAX.'),
     )
   } else if ((refused['EADDRINUSE'] ?? 0) > free) {
     const todo = 'If these are not calls of this engine, find the program that uses them, or choose another range.'
-    findings.push(say.warn(`More than half of the ports ${range} are in use.`, todo))
+    findings.push(say.warning(`More than half of the ports ${range} are in use.`, todo))
   }
   const calls = Math.floor((max - min + 1) / 2)
   if (calls < capacity) {
     const text = `Ports ${range} suffice for ${many(calls, 'call')}, but ENGINE_CAPACITY is ${capacity}.`
     findings.push(
-      say.warn(
+      say.warning(
         text,
         'Widen the range (and the firewall), or lower ENGINE_CAPACITY. A transfer uses a second pair of ports.',
       ),
     )
   }
   findings.push(...judgeRange(found), ...judgeAddress(found))
-  if (findings.some(({ verdict }) => verdict === 'bad')) return findings
+  if (findings.some(({ status }) => status === 'error')) return findings
   return [say.ok(`Ports ${range} are available on ${host}, enough for ${calls} calls.`), ...findings]
 }
 
-function judgeRange({ min, max, handedOut }: SoundFound): Finding[] {
+function judgeRange({ min, max, handedOut }: RtpFound): Finding[] {
   if (handedOut === null || handedOut.from > max || handedOut.to < min) return []
   const text = `The RTP range overlaps the kernel’s ephemeral ports ${handedOut.from}–${handedOut.to}.`
-  return [say.warn(text, 'Choose a range outside it, or set net.ipv4.ip_local_reserved_ports.')]
+  return [say.warning(text, 'Choose a range outside it, or set net.ipv4.ip_local_reserved_ports.')]
 }
 
-function judgeAddress({ host, publicHost, isOpen }: SoundFound): Finding[] {
+function judgeAddress({ host, publicHost, isOpen }: RtpFound): Finding[] {
   if (publicHost !== null) {
     if (isPublic(publicHost)) return []
     const text = `RTP_PUBLIC_HOST ${publicHost} is not a public address.`
-    return [say.bad(text, 'Set it to the NAT’s public address, or remove it.')]
+    return [say.error(text, 'Set it to the NAT’s public address, or remove it.')]
   }
   if (!isOpen || isWildcard(host)) return []
   if (isLoopback(host)) {
     const text = `RTP is received at ${host}: phones on other machines will have no audio.`
-    return [say.warn(text, 'Set SIP_HOST and RTP_HOST to the address of this machine.')]
+    return [say.warning(text, 'Set SIP_HOST and RTP_HOST to the address of this machine.')]
   }
   if (isIP(host) === 0 || isPublic(host)) return []
   const text = `Carriers on the internet are asked to send RTP to ${host}, which they cannot reach.`
-  return [say.warn(text, 'Set RTP_PUBLIC_HOST to the NAT’s public address, which must map ports one to one.')]
+  return [say.warning(text, 'Set RTP_PUBLIC_HOST to the NAT’s public address, which must map ports one to one.')]
 }
 
 /** Tries to bind a port. Returns the error code, or null when it could be bound; releases it again. */
@@ -114,7 +114,7 @@ function tryPort(port: number, host: string): Promise<string | null> {
   })
 }
 
-function readHandedOut(): SoundFound['handedOut'] {
+function readHandedOut(): RtpFound['handedOut'] {
   try {
     const [from, to] = readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8').trim().split(/\s+/).map(Number)
     return from && to ? { from, to } : null

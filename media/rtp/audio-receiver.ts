@@ -3,12 +3,12 @@
  * noise while the far end suppresses silence. No socket; time is an argument.
  */
 
+import { AudioQueue } from '../audio/audio-queue.ts'
 import { CODECS, type CodecFacts, createDecoder } from '../audio/codec.ts'
 import type { Decoder } from '../audio/coder.ts'
 import { COMFORT_NOISE, makeNoise, noiseLevel } from '../audio/comfort-noise.ts'
 import { createSteadyResampler } from '../audio/frame-resampler.ts'
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
-import { SoundQueue } from '../audio/sound-queue.ts'
 import type { CodecName } from '../contract/plan.ts'
 import type { AudioFrame } from '../ports/leg.ts'
 import { JitterBuffer, type JitterOutput, type JitterStats } from './jitter.ts'
@@ -32,11 +32,11 @@ interface Pause {
   rate: number
 }
 
-export class SoundReceiver {
+export class AudioReceiver {
   readonly #rate: number
   readonly #random: () => number
   readonly #jitter = new JitterBuffer<RtpPacket>(8000)
-  readonly #queue: SoundQueue
+  readonly #queue: AudioQueue
   readonly #resamplers = new Map<number, (pcm: Int16Array) => Int16Array>()
   #params: RtpParams
   #decoder: { codec: CodecName; facts: CodecFacts; decoder: Decoder } | null = null
@@ -53,7 +53,7 @@ export class SoundReceiver {
     this.#params = params
     this.#rate = sampleRate
     this.#random = random
-    this.#queue = new SoundQueue(sampleRate === CODECS.PCMU.sampleRate)
+    this.#queue = new AudioQueue(sampleRate === CODECS.PCMU.sampleRate)
     this.#decoderFor(params.codec)
   }
 

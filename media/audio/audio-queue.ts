@@ -8,7 +8,7 @@ export interface Sound {
   ulaw: Uint8Array | null
 }
 
-export class SoundQueue {
+export class AudioQueue {
   readonly #keepsUlaw: boolean
   #pcm: Int16Array = new Int16Array(0)
   #ulaw: Uint8Array = new Uint8Array(0)

@@ -14,7 +14,7 @@ const WINDOW = 50
 /** Smoothing factor of RFC 3550 §6.4.1. */
 const SMOOTH = 16
 
-export class SoundClock {
+export class AudioClock {
   /** Average delay of frames in ms. */
   jitterMs = 0
   #nextMs = 0

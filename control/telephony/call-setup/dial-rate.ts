@@ -5,7 +5,7 @@
  * hang-up, can still claim them.
  */
 
-import { turnMs } from '../../../media/bus/dial-rate.ts'
+import { rateTokenMs } from '../../../media/bus/dial-rate.ts'
 import { busKeys } from '../../../media/bus/keys.ts'
 import type { Deps } from '../../platform/deps.ts'
 
@@ -38,7 +38,7 @@ const BEHIND_MS = 500
 
 type Ports = Pick<Deps, 'redis' | 'config'>
 const slotsKey = (deps: Ports, trunkId: string) => `${deps.config.redis_prefix}:pace:${trunkId}`
-const turnKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkTurn(trunkId)
+const turnKey = (deps: Ports, trunkId: string) => busKeys(deps.config.redis_prefix).trunkRateToken(trunkId)
 const slotKey = (deps: Ports, callId: string) => `${deps.config.redis_prefix}:slot:${callId}`
 
 /** Returns the ms to wait before this call may be offered; null when it has already been offered. */
@@ -48,7 +48,7 @@ export async function takeSlot(
 ): Promise<number | null> {
   const keys = [slotsKey(deps, trunkId), slotKey(deps, callId), turnKey(deps, trunkId)]
   const kept = deps.config.queue_expiry_ms + GOOD_MS
-  const answer = await deps.redis.eval(TAKE, 3, ...keys, turnMs(maxCps), GOOD_MS, kept, BEHIND_MS)
+  const answer = await deps.redis.eval(TAKE, 3, ...keys, rateTokenMs(maxCps), GOOD_MS, kept, BEHIND_MS)
   const wait = Number(answer)
   return wait < 0 ? null : wait
 }
@@ -58,7 +58,7 @@ export async function markOffered(deps: Ports, callId: string): Promise<void> {
 }
 
 /** Returns the ms until the next slot of each trunk, by Redis' clock; 0 when one is free. */
-export async function turnsAhead(deps: Ports, trunkIds: readonly string[]): Promise<Map<string, number>> {
+export async function tokensAhead(deps: Ports, trunkIds: readonly string[]): Promise<Map<string, number>> {
   if (trunkIds.length === 0) return new Map()
   const asking = deps.redis.pipeline().time()
   for (const id of trunkIds) asking.get(slotsKey(deps, id)).get(turnKey(deps, id))

@@ -9,7 +9,7 @@ import type { ServerTxn } from './transactions.ts'
 type Answer = { readonly txnId: string; readonly seq: number; readonly stop: () => void }
 
 /** Our 2xx answers that await their ACK (RFC 3261 §13.3.1.4), by dialog. */
-export class Answers {
+export class PendingAcks {
   private readonly core: Core
   private readonly open = new Map<string, Answer>()
 

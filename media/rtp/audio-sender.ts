@@ -3,11 +3,11 @@
  * socket, no clock; times are RTP timestamps.
  */
 
+import { AudioQueue, type Sound } from '../audio/audio-queue.ts'
 import { CODECS, createEncoder } from '../audio/codec.ts'
 import type { Encoder } from '../audio/coder.ts'
 import { createSteadyResampler } from '../audio/frame-resampler.ts'
 import { FRAME_MS, frameSamples } from '../audio/frames.ts'
-import { type Sound, SoundQueue } from '../audio/sound-queue.ts'
 import type { CodecName } from '../contract/plan.ts'
 import { DtmfSender } from './dtmf-sender.ts'
 import type { RtpPacket } from './packet.ts'
@@ -22,10 +22,10 @@ interface Stream {
   codec: CodecName
   encoder: Encoder
   resample: (pcm: Int16Array) => Int16Array
-  queue: SoundQueue
+  queue: AudioQueue
 }
 
-export class SoundSender {
+export class AudioSender {
   readonly #rate: number
   readonly #keys: DtmfSender
   #params: RtpParams
@@ -131,7 +131,7 @@ export class SoundSender {
       codec,
       encoder: createEncoder(codec, opus ?? { fec: false, maxBitrate: null }),
       resample: createSteadyResampler(this.#rate, CODECS[codec].sampleRate),
-      queue: new SoundQueue(codec === 'PCMU'),
+      queue: new AudioQueue(codec === 'PCMU'),
     }
   }
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { inTurn } from '../../../control/outreach/leads/in-turn.ts'
+import { mergeFairly } from '../../../control/outreach/leads/merge-fairly.ts'
 
 const never = new AbortController().signal
 async function* listed<T>(items: readonly T[]) {
@@ -16,7 +16,7 @@ test('each gives one in turn, and none is lost or doubled', async () => {
     fc.asyncProperty(fc.array(fc.nat(12), { maxLength: 4 }), async lengths => {
       const streams = lengths.map((length, n) => streamOf(String(n), listed(Array.from({ length }, (_, i) => i))))
       const got: Record<string, number[]> = {}
-      for await (const { source, item } of inTurn(streams, noFailure, never)) {
+      for await (const { source, item } of mergeFairly(streams, noFailure, never)) {
         got[source] = [...(got[source] ?? []), item]
         // Nobody who has more is a whole round behind; what comes first may be anybody's.
         const open = lengths.flatMap((length, n) => ((got[n] ?? []).length < length ? [(got[n] ?? []).length] : []))
@@ -41,7 +41,7 @@ test('who hangs holds nobody up, who breaks off is told, and the end comes with 
   const streams = [streamOf('hangs', hanging()), streamOf('breaks', breaking()), streamOf('works', listed([1, 2, 3]))]
   const got: string[] = []
   const failures: string[] = []
-  for await (const { source } of inTurn(streams, one => void failures.push(one), end.signal)) {
+  for await (const { source } of mergeFairly(streams, one => void failures.push(one), end.signal)) {
     got.push(source)
     if (got.length === 4) end.abort()
   }

@@ -4,10 +4,10 @@
  */
 import { createWriteStream, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { EdgeLog } from '../../media/call/call.ts'
+import type { ReplayLog } from '../../media/call/call.ts'
 import type { Log } from '../../media/shared/log.ts'
 
-export function createEdgeLog(folder: string, log: Log): EdgeLog {
+export function createReplayLog(folder: string, log: Log): ReplayLog {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   return {
     open(callId) {

@@ -14,7 +14,7 @@ interface PlacedFrame {
 /** Milliseconds of audio that may be requested or sent again. */
 const KEEP_MS = 60_000
 
-export class SoundTimeline {
+export class AudioTimeline {
   #frames: PlacedFrame[] = []
   #end = 0
 

@@ -16,7 +16,7 @@ type Known = {
   readonly hasTransaction: (request: SipRequest) => boolean
 }
 
-export function mayBeOfTelephone(request: SipRequest, { hasDialog, hasTransaction }: Known): boolean {
+export function mayBeSoftphone(request: SipRequest, { hasDialog, hasTransaction }: Known): boolean {
   if (hasTransaction(request) || hasDialog(request)) return true
   if (tagIn(request, 'To') !== null || !FIRST.has(request.method)) return false
   return SOFTPHONE_USERNAME.test(userIn(headerOf(request, 'From')) ?? '')

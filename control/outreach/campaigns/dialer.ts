@@ -7,14 +7,14 @@ import { openSecrets } from '../../agents/projects/secrets.ts'
 import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
 import { secretNames } from '../../agents/projects/tool-plan.ts'
-import { barringOf } from '../../billing/limits/service.ts'
+import { dialingLimitsOf } from '../../billing/limits/service.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
 import { wallDate } from '../../platform/deps.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
+import { markOffered, takeSlot } from '../../telephony/call-setup/dial-rate.ts'
 import type { CallDeps } from '../../telephony/call-setup/ended.ts'
 import { knownContact, missingVars } from '../../telephony/call-setup/known.ts'
 import { offered } from '../../telephony/call-setup/offer.ts'
-import { markOffered, takeSlot } from '../../telephony/call-setup/pace.ts'
 import { makePlan } from '../../telephony/call-setup/plan.ts'
 import { updateMissingVars } from '../../telephony/call-setup/sql.ts'
 import { HOLD_SECONDS } from '../../telephony/call-setup/tariff.ts'
@@ -92,10 +92,10 @@ async function placeOf(
   const project = await selectProjectEver(deps.sql, owner_id, project_id)
   if (!project) throw new Error('project of a queued call is missing')
   const settings = presentProject(project)
-  const [secrets, knowledge, barring] = await Promise.all([
+  const [secrets, knowledge, dialingLimits] = await Promise.all([
     openSecrets(deps, deps.sql, owner_id, secretNames(settings)),
     hasReadySource(deps.sql, owner_id, project_id),
-    barringOf(deps, deps.sql, owner_id),
+    dialingLimitsOf(deps, deps.sql, owner_id),
   ])
   const shared = { language: project.language, settings, secrets, knowledge, softphone_id: null }
   const place = async ({ row, wait }: { row: OfferRow; wait: number }, traceparent: string | null) => {
@@ -105,7 +105,7 @@ async function placeOf(
     const missing = missingVars(settings, row)
     if (missing.length > 0) await updateMissingVars(deps.sql, owner_id, row.id, missing)
     const deadline = row.deadline_at.getTime()
-    const paid = { paidSeconds: HOLD_SECONDS, barring }
+    const paid = { paidSeconds: HOLD_SECONDS, dialingLimits }
     const input = { call: row, contact, traceparent, ...shared, ...paid }
     const plan = { ...makePlan(deps.sealer, input), dial_by: deadline }
     const command: Command = { type: 'call.place', plan, deadline }
