@@ -38,7 +38,7 @@ const mcp = (owner: Tenant, message: unknown) =>
 
 // ---- money ----
 
-test('a request that was stuck for longer than its claim does not make the call a second time', async () => {
+test('does not place a second call when a request outlives its idempotency claim', async () => {
   const { deps } = control
   const owner = await createTenant(control)
   const call = body(owner)
@@ -65,7 +65,7 @@ test('a request that was stuck for longer than its claim does not make the call 
   expect(again.body).toEqual(made.body)
 })
 
-test('a short task that names a long value thousands of times is no work for minutes', async () => {
+test('fills a long variable that a task repeats thousands of times in bounded time', async () => {
   const owner = await createTenant(control)
   const task = '{{x}}'.repeat(1600)
   const placed = owner.call('POST', '/calls', { ...body(owner), task, vars: { x: 'спроси '.repeat(571) } })
@@ -76,7 +76,7 @@ test('a short task that names a long value thousands of times is no work for min
   expect(fillVars('{{x}}'.repeat(6000), { x: 'y'.repeat(4000) })).toHaveLength(64_000)
 })
 
-test('whatever meets over one contact: no deadlock, no lost count', async () => {
+test('survives concurrent updates of one contact without deadlock or wrong counters', async () => {
   const { deps } = control
   const owner = await createTenant(control, { money: '100000' })
   const second = (await createProject(deps, owner.ownerId, { name: 'Two', language: 'en' })).id
@@ -128,7 +128,7 @@ test('whatever meets over one contact: no deadlock, no lost count', async () => 
   expect(drift!['entries']).toBe(drift!['seq'])
 }, 180_000)
 
-test('one key stands for one call, whether it comes over REST or from a tool', async () => {
+test('shares an Idempotency-Key between REST and MCP', async () => {
   const owner = await createTenant(control)
   const call = body(owner)
   const first = await owner.call('POST', '/calls', call, { 'idempotency-key': 'both' })
@@ -145,7 +145,7 @@ test('one key stands for one call, whether it comes over REST or from a tool', a
 
 // ---- reputation ----
 
-test('who asks not to be called is not called by what was queued before', async () => {
+test('does not dial queued calls to a phone that joins the do-not-call list', async () => {
   const { deps } = control
   const owner = await createTenant(control)
   const phone = nextPhone()
@@ -159,7 +159,7 @@ test('who asks not to be called is not called by what was queued before', async 
   expect((await owner.call('GET', '/balance')).body.held.amount).toBe('0.0000')
 })
 
-test('a caller without a number leaves nothing on the do-not-call list that could not be taken off', async () => {
+test('adds no permanent do-not-call entry for a caller without a number', async () => {
   const owner = await createTenant(control)
   const ask = { source: '127.0.0.1', trunk_id: owner.trunkId, called: owner.number, caller: 'anonymous' }
   const admitted = await admitCall(control.deps, ask as never)
@@ -168,7 +168,7 @@ test('a caller without a number leaves nothing on the do-not-call list that coul
   expect((await owner.call('GET', '/do-not-call')).body).toMatchObject({ total: 0, items: [] })
 })
 
-test('a number is not left with a project that is deleted at the same moment', async () => {
+test('leaves no number bound to a project that is deleted concurrently', async () => {
   const { deps } = control
   const owner = await createTenant(control, { bound: null })
   const project = await createProject(deps, owner.ownerId, { name: 'Gone', language: 'en' })
@@ -190,7 +190,7 @@ test('a number is not left with a project that is deleted at the same moment', a
 
 // ---- other customers on the same machine ----
 
-test('a batch of tool calls is as many requests as it has messages', async () => {
+test('counts each message of an MCP batch against the rate limit', async () => {
   const limited = await createControl({
     config: { rate_limit: { per_key: 10, per_session: 10, per_address: 1000, window_ms: 60_000 } },
   })
@@ -214,7 +214,7 @@ test('a batch of tool calls is as many requests as it has messages', async () =>
   }
 })
 
-test("a tool's schema that doubles at each step does not stop the process", async () => {
+test("survives a tool schema that doubles at each level", async () => {
   const $defs: Record<string, unknown> = { a0: { type: 'string' } }
   for (let i = 1; i < 24; i++) {
     const inner = { $ref: `#/$defs/a${i - 1}` }
@@ -228,7 +228,7 @@ test("a tool's schema that doubles at each step does not stop the process", asyn
   expect((await tried).status).toBe(200)
 })
 
-test('an owner with many endpoints for one event cannot make the end of a call endless', async () => {
+test('bounds the webhook deliveries that the end of one call creates', async () => {
   const owner = await createTenant(control)
   const make = () => owner.call('POST', '/webhooks', { url: 'https://a.test', events: ['call.failed'] })
   const answers = await Promise.all(Array.from({ length: 60 }, make))
@@ -236,7 +236,7 @@ test('an owner with many endpoints for one event cannot make the end of a call e
   expect(answers.find(({ status }) => status !== 201)).toMatchObject({ status: 409, body: { code: 'limit_reached' } })
 })
 
-test('a stream of events ends within five seconds of the revocation of its key', async () => {
+test('closes an event stream within 5 s of the revocation of its key', async () => {
   const owner = await createTenant(control)
   const id = await place(owner)
   const address = await control.app.listen({ host: '127.0.0.1', port: 0 })
@@ -253,7 +253,7 @@ test('a stream of events ends within five seconds of the revocation of its key',
   expect(await Promise.race([ended.then(() => 'ended'), sleep(5000).then(() => 'still open')])).toBe('ended')
 }, 180_000)
 
-test('one owner cannot take all places of those who watch calls', async () => {
+test('limits the call event streams of one owner', async () => {
   const owner = await createTenant(control)
   const id = await place(owner)
   const address = control.app.server.address() as { port: number } | null
@@ -277,7 +277,7 @@ test('one owner cannot take all places of those who watch calls', async () => {
 test.each([
   ['fields', { vars: Object.fromEntries(Array.from({ length: 60_000 }, (_, i) => [`k${i}`, null])) }],
   ['entries', { tags: Array.from({ length: 400_000 }, () => 1) }],
-])('a megabyte of wrong %s does not hold up the others', async (_, payload) => {
+])('does not block other requests while it parses 1 MB of invalid %s', async (_, payload) => {
   const owner = await createTenant(control)
   const text = JSON.stringify(payload)
   const asked = request(control.app, {
@@ -295,7 +295,7 @@ test.each([
 const auth = (path: string, payload: object, remoteAddress = '203.0.113.7') =>
   request(control.app, { method: 'POST', url: `/auth${path}`, payload, remoteAddress })
 
-test('however many ask at once, an hour brings three mails with a code', async () => {
+test('sends at most three password reset codes an hour', async () => {
   const email = 'flood@example.test'
   await auth('/sign-up', { email, password: 'correct horse battery' })
   await Promise.all(Array.from({ length: 20 }, () => auth('/password-reset', { email })))
@@ -303,7 +303,7 @@ test('however many ask at once, an hour brings three mails with a code', async (
   expect(control.deps.mail.sent.filter(({ to }) => to === email)).toHaveLength(3)
 })
 
-test('a stranger who guesses from elsewhere does not lock the owner of an account out', async () => {
+test('does not lock an account out because of guesses from another address', async () => {
   const email = 'victim@example.test'
   const password = 'correct horse battery'
   await auth('/sign-up', { email, password })
@@ -313,7 +313,7 @@ test('a stranger who guesses from elsewhere does not lock the owner of an accoun
   expect((await auth('/log-in', { email, password }, '203.0.113.8')).status).toBe(200)
 })
 
-test('guesses from many addresses are bounded too', async () => {
+test('limits log-in attempts that come from many addresses', async () => {
   const email = 'spread@example.test'
   await auth('/sign-up', { email, password: 'correct horse battery' })
   const statuses: number[] = []
@@ -323,7 +323,7 @@ test('guesses from many addresses are bounded too', async () => {
   expect(statuses.at(-1)).toBe(429)
 })
 
-test('the addresses of one IPv6 network share a limit', async () => {
+test('counts an IPv6 network as one address', async () => {
   const limited = await createControl({
     config: { rate_limit: { per_key: 10, per_session: 10, per_address: 5, window_ms: 60_000 } },
   })
@@ -341,7 +341,7 @@ test('the addresses of one IPv6 network share a limit', async () => {
 })
 
 test.each(['username', 'realm', 'outbound_proxy', 'password'])(
-  '%s of a trunk cannot bring a line of its own into SIP',
+  'rejects line breaks in %s of a trunk (no SIP header injection)',
   async field => {
     const owner = await createTenant(control)
     const trunk = { name: 'T', mode: 'register', host: 'a.test', username: 'u', password: 'p' }
@@ -350,7 +350,7 @@ test.each(['username', 'realm', 'outbound_proxy', 'password'])(
   },
 )
 
-test('only the secrets that a project names are opened for its calls', async () => {
+test('unseals only the secrets that the project uses', async () => {
   const { deps } = control
   const owner = await createTenant(control, {
     project: {
@@ -374,7 +374,7 @@ test('only the secrets that a project names are opened for its calls', async () 
   })
 })
 
-test('MCP answers no batch of what it does not know with a failure of ours', async () => {
+test('answers an unknown MCP batch without an internal error', async () => {
   const owner = await createTenant(control)
   for (const message of [
     [],

@@ -25,7 +25,7 @@ const log = async (owner: Tenant, query = ''): Promise<Entry[]> =>
   (await owner.call('GET', `/audit?limit=200${query}`)).body.items
 const brief = (entries: Entry[]) => entries.map(({ operation, outcome, code }) => [operation, outcome, code])
 
-test('a key, a session and a tool each stand there with what they did, from where, and how it went', async () => {
+test('records key, session and MCP requests with operation, address and outcome', async () => {
   const owner = await createTenant(control, { money: '100' })
   const phone = nextPhone()
   const call = await owner.call('POST', '/calls', { project_id: owner.projectId, phone, task: `Tell ${phone}` })
@@ -82,7 +82,7 @@ test('a key, a session and a tool each stand there with what they did, from wher
   expect(JSON.stringify(rows)).not.toContain('Never again')
 })
 
-test('log-ins, passwords and their resets stand there too', async () => {
+test('records log-ins, password changes and password resets', async () => {
   const credentials = { email: 'audited@example.com', password: 'a long enough one' }
   const post = (url: string, payload: object, cookie = '') =>
     request(control.app, {
@@ -122,7 +122,7 @@ test('log-ins, passwords and their resets stand there too', async () => {
   expect(JSON.stringify(rows)).not.toMatch(/audited@|long/)
 })
 
-test('a page goes on where the one before ended, whatever is added meanwhile', async () => {
+test('continues a page after its cursor while entries are added', async () => {
   const owner = await createTenant(control)
   const rename = (name: string) => owner.call('PATCH', `/projects/${owner.projectId}`, { name })
   for (let n = 0; n < 7; n++) await rename(`Name ${n}`)
@@ -145,7 +145,7 @@ test('a page goes on where the one before ended, whatever is added meanwhile', a
   expect((await owner.call('GET', `/audit?cursor=${last}`)).status).toBe(200)
 })
 
-test('a repeat by its key stands there as a repeat', async () => {
+test('records an idempotent replay as a replay', async () => {
   const owner = await createTenant(control)
   const make = () => owner.call('POST', '/projects', { name: 'Once', language: 'en' }, { 'idempotency-key': 'once' })
   const { body } = await make()
@@ -158,7 +158,7 @@ test('a repeat by its key stands there as a repeat', async () => {
   ])
 })
 
-test('what is begun is written down, also when it never ends; what cannot be written down is not begun', async () => {
+test('writes the entry before the operation runs, and does not run it when the write fails', async () => {
   const { deps } = control
   const owner = await createTenant(control)
   const entry = {
@@ -188,7 +188,7 @@ test('what is begun is written down, also when it never ends; what cannot be wri
   expect(brief(await log(owner))[0]).toEqual(['place_call', 'failed', 'internal_error'])
 })
 
-test('nobody changes it or takes from it; age does', async () => {
+test('rejects updates and deletions, except by retention', async () => {
   const { deps } = control
   const { sql } = deps
   const owner = await createTenant(control)

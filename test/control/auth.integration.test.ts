@@ -45,7 +45,7 @@ async function signUp(email = nextEmail()): Promise<Person> {
 const logIn = (email: string, password = PASSWORD) => post('/log-in', { email, password })
 
 describe('sign-up', () => {
-  test('makes account, trial and example project, and logs in', async () => {
+  test('creates account, trial and example project, and logs in', async () => {
     const answer = await post('/sign-up', { email: 'Ada@Example.com', password: PASSWORD, name: 'Ada' })
     expect(answer).toMatchObject({ status: 201, body: { name: 'Ada', email: 'Ada@Example.com' } })
     expect(answer.headers['cache-control']).toBe('no-store')
@@ -60,7 +60,7 @@ describe('sign-up', () => {
     expect((await get('/v1/public/projects', cookieOf(answer))).body.projects).toMatchObject([{ name: 'Example' }])
   })
 
-  test('keeps neither the password nor the token', async () => {
+  test('stores neither the password nor the token', async () => {
     const { email, cookie, id } = await signUp()
     const [row] = await control.deps.sql`select * from accounts where id = ${id}`
     expect(row).toMatchObject({ email })
@@ -70,7 +70,7 @@ describe('sign-up', () => {
     expect(JSON.stringify(control.deps.log.lines)).not.toMatch(/example\.com|correct horse/i)
   })
 
-  test('takes an e-mail once, whatever its case, also of two at the same time', async () => {
+  test('accepts an e-mail once, case-insensitively, also from concurrent requests', async () => {
     const { email } = await signUp()
     const taken = { status: 409, body: { code: 'email_taken' } }
     expect(await post('/sign-up', { email: email.toUpperCase(), password: PASSWORD })).toMatchObject(taken)
@@ -84,14 +84,14 @@ describe('sign-up', () => {
     [{ email: 'a@example.com', password: 'short' }, '/password'],
     [{ email: 'a@example.com', password: 'x'.repeat(257) }, '/password'],
     [{ email: 'a@example.com', password: PASSWORD, admin: true }, '/admin'],
-  ])('wants what it says: %o', async (body, pointer) => {
+  ])('returns 400 for the invalid body %o', async (body, pointer) => {
     expect(await post('/sign-up', body)).toMatchObject({
       status: 400,
       body: { code: 'validation_failed', errors: [{ pointer }] },
     })
   })
 
-  test('gives a cookie that plain HTTP can carry where that is all there is', async () => {
+  test('sets a cookie without Secure where only HTTP is available', async () => {
     const config = { ...control.deps.config, base_url: 'http://127.0.0.1:8080' }
     const app = await buildApp({ ...control.deps, config })
     const payload = { email: nextEmail(), password: PASSWORD }
@@ -120,7 +120,7 @@ describe('log-in', () => {
     expect((await get('/auth/session', cookie)).status).toBe(200)
   })
 
-  test('answers the same to a wrong password, an unknown e-mail and an account without a password', async () => {
+  test('returns the same error for a wrong password, an unknown e-mail and an account without a password', async () => {
     const { email } = await signUp()
     const bare = nextEmail()
     await createAccount(control.deps, { name: 'Bare', email: bare })
@@ -131,7 +131,7 @@ describe('log-in', () => {
     }
   })
 
-  test('does the work of argon2 for an unknown e-mail too', async () => {
+  test('runs argon2 for an unknown e-mail, too', async () => {
     const cost = async (phc: string | null) => {
       const before = process.cpuUsage()
       for (let i = 0; i < 3; i++) await matchPassword('not the password', phc)
@@ -146,7 +146,7 @@ describe('log-in', () => {
     expect(unknown / known).toBeLessThan(2.5)
   })
 
-  test('takes a hash of the reference implementation, and renews one made with other parameters', async () => {
+  test('accepts a hash of the reference implementation, and rehashes outdated parameters', async () => {
     // From the test vectors of the argon2 reference implementation.
     const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc'
     const email = nextEmail()
@@ -158,13 +158,13 @@ describe('log-in', () => {
     expect((await logIn(email, 'password')).status).toBe(200)
   })
 
-  test('takes the same characters typed as other code points', async () => {
+  test('accepts other Unicode normalisations of the same password', async () => {
     const email = nextEmail()
     await post('/sign-up', { email, password: 'pass\u00e9 compos\u00e9' })
     expect((await logIn(email, 'passe\u0301 compose\u0301')).status).toBe(200)
   })
 
-  test('keeps the event loop free, and works on two at once', async () => {
+  test('hashes two passwords at a time without blocking the event loop', async () => {
     const working = new Set<number>()
     let most = 0
     const hook = createHook({
@@ -183,7 +183,7 @@ describe('log-in', () => {
     expect(loop.percentile(50) / 1e6).toBeLessThan(25)
   })
 
-  test('refuses when more wait than could be served, rather than to let them pile up', async () => {
+  test('rejects sign-ups when too many wait for hashing', async () => {
     const tries = await Promise.allSettled(Array.from({ length: 140 }, () => matchPassword('x', null)))
     const refused = tries.filter(one => one.status === 'rejected')
     expect(refused).toHaveLength(140 - 102)
@@ -194,7 +194,7 @@ describe('log-in', () => {
 describe('guessing', () => {
   const LIMITED = { status: 429, body: { code: 'rate_limited' } }
 
-  test.each(['known', 'unknown'])('a password of an e-mail that is %s is over after five tries', async kind => {
+  test.each(['known', 'unknown'])('locks the password of an e-mail that is %s after five attempts', async kind => {
     const email = kind === 'known' ? (await signUp()).email : nextEmail()
     for (let i = 0; i < 5; i++) expect((await logIn(email, `wrong guess ${i}`)).status).toBe(401)
     const answer = await logIn(email.toUpperCase(), PASSWORD)
@@ -203,13 +203,13 @@ describe('guessing', () => {
     expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(15 * 60)
   })
 
-  test('many at once gets no more tries', async () => {
+  test('allows no extra attempts to concurrent requests', async () => {
     const { email } = await signUp()
     const answers = await Promise.all(Array.from({ length: 12 }, (_, i) => logIn(email, `wrong guess ${i}`)))
     expect(answers.filter(answer => answer.status === 401)).toHaveLength(5)
   })
 
-  test('is forgiven by a right one', async () => {
+  test('resets the counter at a successful log-in', async () => {
     const { email } = await signUp()
     for (let round = 0; round < 2; round++) {
       for (let i = 0; i < 4; i++) expect((await logIn(email, 'wrong guess')).status).toBe(401)
@@ -217,7 +217,7 @@ describe('guessing', () => {
     }
   })
 
-  test('is counted for the address too, in every process', async () => {
+  test('counts failed attempts per address across processes', async () => {
     const other = await buildApp({ ...control.deps })
     const from = (app: typeof other) =>
       request(app, {
@@ -236,7 +236,7 @@ describe('guessing', () => {
     await other.close()
   }, 180_000)
 
-  test('costs a token of the address like any request without a key', async () => {
+  test('counts against the rate limit of the address', async () => {
     const config = {
       ...control.deps.config,
       rate_limit: { per_key: 10, per_session: 10, per_address: 2, window_ms: 60_000 },
@@ -249,7 +249,7 @@ describe('guessing', () => {
 })
 
 describe('a session', () => {
-  test('reaches what a key reaches, with both scopes', async () => {
+  test('has both scopes of an API key', async () => {
     const { cookie } = await signUp()
     expect((await get('/v1/public/calls', cookie)).status).toBe(200)
     const answer = await request(control.app, {
@@ -263,7 +263,7 @@ describe('a session', () => {
     expect(mine.map((project: { name: string }) => project.name).sort()).toEqual(['Example', 'Mine'])
   })
 
-  test('does not excuse a wrong key beside it', async () => {
+  test('does not replace an invalid API key in the same request', async () => {
     const { cookie } = await signUp()
     const headers = { cookie, 'x-api-key': `svc_${'a'.repeat(43)}` }
     expect((await request(control.app, { method: 'GET', url: '/v1/public/projects', headers })).status).toBe(401)
@@ -274,7 +274,7 @@ describe('a session', () => {
     ['from a neighbour', { 'sec-fetch-site': 'same-site' }],
     ['from a page without an origin', { origin: 'null' }],
     ['that tells nothing of where it comes from', {}],
-  ])('changes nothing for a request %s', async (_, headers: Record<string, string>) => {
+  ])('rejects a cross-site request %s', async (_, headers: Record<string, string>) => {
     const { cookie } = await signUp()
     const forbidden = { status: 403, body: { code: 'cross_site' } }
     const project = { name: 'Theirs', language: 'en', prompt: 'Hello.' }
@@ -289,14 +289,14 @@ describe('a session', () => {
     expect((await get('/auth/session', cookie)).status).toBe(200)
   })
 
-  test('changes things for our own pages, whichever header tells', async () => {
+  test('accepts requests of our own pages, by either origin header', async () => {
     for (const headers of [ORIGIN, { 'sec-fetch-site': 'same-origin' }] as Record<string, string>[]) {
       const { cookie } = await signUp()
       expect((await post('/log-out', undefined, { cookie, ...headers })).body).toEqual({ sessions_ended: 1 })
     }
   })
 
-  test('cannot be forced upon somebody by another page', async () => {
+  test('rejects a log-in that another site submits (CSRF)', async () => {
     const { email } = await signUp()
     const answer = await post('/log-in', { email, password: PASSWORD }, { origin: 'https://evil.test' })
     expect(answer).toMatchObject({ status: 403, body: { code: 'cross_site' } })
@@ -306,7 +306,7 @@ describe('a session', () => {
     expect(typed).toMatchObject({ status: 415, body: { code: 'unsupported_media_type' } })
   })
 
-  test('ends by log-out, here at once', async () => {
+  test('ends at log-out, at once in this process', async () => {
     const { cookie, email } = await signUp()
     const second = cookieOf(await logIn(email))
     expect((await get('/v1/public/projects', cookie)).status).toBe(200)
@@ -318,7 +318,7 @@ describe('a session', () => {
     expect((await get('/auth/session', second)).status).toBe(200)
   })
 
-  test('ends everywhere, in another process within 5 s', async () => {
+  test('ends at log-out everywhere, within 5 s in other processes', async () => {
     const other = await buildApp({ ...control.deps })
     const { cookie, email } = await signUp()
     const second = cookieOf(await logIn(email))
@@ -365,7 +365,7 @@ describe('a session', () => {
     await app.close()
   })
 
-  test.each(['', 'x', `${'a'.repeat(43)}`, '%00', '%zz', 'a'.repeat(500)])('that is none is 401: %s', async value => {
+  test.each(['', 'x', `${'a'.repeat(43)}`, '%00', '%zz', 'a'.repeat(500)])('returns 401 for a session that %s', async value => {
     expect((await get('/v1/public/projects', `parley_session=${value}`)).status).toBe(401)
   })
 })
@@ -378,7 +378,7 @@ describe('a password', () => {
     return answer
   }
 
-  test('is changed by who knows it; the other sessions end', async () => {
+  test('is changed with the current password; other sessions end', async () => {
     const { email, cookie } = await signUp()
     const second = cookieOf(await logIn(email))
     const change = (current: string) => post('/password', { current, new: 'another password' }, { cookie, ...ORIGIN })
@@ -390,14 +390,14 @@ describe('a password', () => {
     expect((await logIn(email, 'another password')).status).toBe(200)
   })
 
-  test('cannot be guessed by a stolen session', async () => {
+  test('limits password guesses through a stolen session', async () => {
     const { cookie } = await signUp()
     const guess = () => post('/password', { current: 'wrong guess', new: 'another password' }, { cookie, ...ORIGIN })
     for (let i = 0; i < 5; i++) expect((await guess()).status).toBe(401)
     expect((await guess()).status).toBe(429)
   })
 
-  test('is set anew by a code that comes by mail, once, and every session ends', async () => {
+  test('is reset by a code from an e-mail, once; all sessions end', async () => {
     const { email, cookie } = await signUp()
     for (let i = 0; i < 5; i++) await logIn(email, 'forgotten it')
     expect(await askReset(email.toUpperCase())).toMatchObject({ status: 200, body: { sent: true } })
@@ -412,7 +412,7 @@ describe('a password', () => {
     expect(JSON.stringify([rows, control.deps.log.lines])).not.toContain(token)
   })
 
-  test('is set by one of two who use the code at once', async () => {
+  test('accepts a reset code once when two requests use it concurrently', async () => {
     const { email } = await signUp()
     await askReset(email)
     const token = codeOf(control.deps.mail.sent[0]!.text)
@@ -421,7 +421,7 @@ describe('a password', () => {
     expect(answers.map(answer => answer.status).sort()).toEqual([200, 401])
   })
 
-  test('is not set after an hour, nor after it was changed', async () => {
+  test('rejects a reset code after an hour, or after a password change', async () => {
     const { email, cookie } = await signUp()
     await askReset(email)
     const late = codeOf(control.deps.mail.sent[0]!.text)
@@ -433,7 +433,7 @@ describe('a password', () => {
     expect((await post('/password-reset/confirm', { token: undone, password: 'a new password' })).status).toBe(401)
   })
 
-  test('is asked for with the same answer whether or not the e-mail is known, and no mailbox is flooded', async () => {
+  test('returns the same answer for known and unknown e-mails, and limits the mails', async () => {
     const { email } = await signUp()
     const known = await askReset(email)
     const unknown = await askReset(nextEmail())
@@ -443,7 +443,7 @@ describe('a password', () => {
     expect(control.deps.mail.sent).toHaveLength(3)
   })
 
-  test('is asked for without waiting for the mail, and a failed one is only logged', async () => {
+  test('does not wait for the reset mail, and only logs a failed one', async () => {
     const { email } = await signUp()
     let fail: (error: Error) => void = () => {}
     const mail = { send: () => new Promise<void>((_, reject) => (fail = reject)) }
@@ -467,7 +467,7 @@ describe('a password', () => {
   })
 })
 
-test('a session sees only its own owner', async () => {
+test('reads only data of its own owner', async () => {
   const theirs = await createTenant(control)
   const { cookie } = await signUp()
   expect((await get(`/v1/public/projects/${theirs.projectId}`, cookie)).status).toBe(404)

@@ -109,7 +109,7 @@ async function controlOver(target: Awaited<ReturnType<typeof emptyDatabase>>) {
   return { deps, app: await buildApp(deps) }
 }
 
-test('made while calls go on, it is whole: the money agrees, no call is half, and each file is there', async () => {
+test('is consistent when made during calls: ledger, calls and files agree', async () => {
   const webhook = { url: 'https://hooks.example.com/', events: ['call.completed'] }
   await owner.call('POST', '/webhooks', webhook)
   const before = [await oneCall(true), await oneCall(false)]
@@ -145,7 +145,7 @@ test('made while calls go on, it is whole: the money agrees, no call is half, an
   await target.close()
 }, 180_000)
 
-test('what is restored goes on: the same keys, calls of that moment end, nobody is called, receivers are told', async () => {
+test('keeps keys valid, ends calls of that moment, dials nobody, and notifies webhook receivers', async () => {
   const target = await emptyDatabase()
   await restoreBackup(target, backup)
   const { deps, app } = await controlOver(target)
@@ -190,7 +190,7 @@ test('what is restored goes on: the same keys, calls of that moment end, nobody 
   await target.close()
 }, 180_000)
 
-test('a campaign that was running waits for its owner', async () => {
+test('pauses a campaign that was running, until its owner resumes it', async () => {
   const again = join(folder, 'with-campaign')
   const { sql } = control.deps
   await sql`
@@ -205,7 +205,7 @@ test('a campaign that was running waits for its owner', async () => {
   await target.close()
 })
 
-test('what cannot be right is refused before anything is written', async () => {
+test('rejects an invalid backup before it writes anything', async () => {
   const target = await emptyDatabase()
   const restore = (change: object = {}, from = backup) => restoreBackup({ ...target, ...change }, from)
   await expect(restore({ sealer: createSealer('another secret') })).rejects.toThrow('PARLEY_SECRET')
@@ -234,7 +234,7 @@ test('what cannot be right is refused before anything is written', async () => {
   await target.close()
 }, 120_000)
 
-test('one of an older version is restored as it was, and brought up to date', async () => {
+test('restores a backup of an older version and migrates it', async () => {
   const older = await emptyDatabase()
   await migrate(older.database, undefined, { upTo: 33 })
   await older.sql`insert into accounts (id, name, created_at) values (${randomUUID()}, 'Old', now())`
@@ -248,7 +248,7 @@ test('one of an older version is restored as it was, and brought up to date', as
   await target.close()
 })
 
-test('a file that was deleted meanwhile is told, and a row that was erased is not there', async () => {
+test('reports a file that was deleted during the backup, and omits erased rows', async () => {
   const { sql, blobs } = control.deps
   const [row] = await sql<{ id: string; key: string }[]>`
     select id, recording ->> 'key' as key from calls where recording is not null limit 1`

@@ -34,7 +34,7 @@ const line = (entry: Entry) => `${entry.kind} ${entry.amount.amount} ${entry.bal
 const place = async (owner: Tenant): Promise<string> =>
   (await owner.call('POST', '/calls', { project_id: owner.projectId, phone: nextPhone() })).body.id
 
-test('every change of the balance is listed, newest first, with what it was for', async () => {
+test('lists every change of the balance with its cause, newest first', async () => {
   const owner = await createTenant(control)
   const id = await place(owner)
   await extendCall(control.deps, { call_id: id, owner_id: owner.ownerId, talked_ms: 40_000 })
@@ -64,7 +64,7 @@ test('every change of the balance is listed, newest first, with what it was for'
   expect((await owner.call('GET', '/balance')).body.balance.amount).toBe('95.7500')
 })
 
-test('what moves nothing is no entry: a call that used its hold up, a call without a price', async () => {
+test('writes no entry for an amount of zero', async () => {
   const owner = await createTenant(control)
   const id = await place(owner)
   await finish(control.deps, id, record({ talked_ms: 60_000 }))
@@ -73,7 +73,7 @@ test('what moves nothing is no entry: a call that used its hold up, a call witho
   expect((await entries(owner)).items.map(line)).toEqual(['hold -5.0000 95.0000', 'fund 100.0000 100.0000'])
 })
 
-test('pages join without gap or repeat, and nobody sees another’s', async () => {
+test('pages without gaps or duplicates, for one owner only', async () => {
   const owner = await createTenant(control)
   const other = await createTenant(control)
   for (let i = 0; i < 6; i++) await finish(control.deps, await place(owner), record())
@@ -91,7 +91,7 @@ test('pages join without gap or repeat, and nobody sees another’s', async () =
   expect((await owner.call('GET', '/balance/entries?kind=fund')).status).toBe(400)
 })
 
-test('under many at once each balance follows from the one before', async () => {
+test('keeps running balances correct under concurrent changes', async () => {
   const owner = await createTenant(control, { money: '500' })
   await Promise.all(
     Array.from({ length: 15 }, async (_, i) => {
@@ -110,7 +110,7 @@ test('under many at once each balance follows from the one before', async () => 
   expect((await owner.call('GET', '/balance')).body.balance.amount).toBe((balance / 10_000).toFixed(4))
 })
 
-test('a ledger from before entries were numbered is numbered by the migration', async () => {
+test('is numbered by the migration where older entries had no numbers', async () => {
   const database = await createDatabase({ empty: true })
   const folder = await mkdtemp(join(tmpdir(), 'parley-migrations-'))
   const source = join(import.meta.dirname, '../../control/platform/db/migrations')
@@ -179,7 +179,7 @@ describe('what was spent', () => {
     })
   }
 
-  test('by day and by kind, without what is only set aside, and nobody else’s', async () => {
+  test('sums charges by day and kind, without holds or other owners', async () => {
     const owner = await createTenant(control, { money: '100' })
     await charge(owner, '2026-03-02T10:00:00Z')
     await charge(owner, '2026-03-02T11:00:00Z', 20)
@@ -215,7 +215,7 @@ describe('what was spent', () => {
     expect(spentOn(await spend(other, '?from=2026-03-01&to=2026-03-31'))).toEqual({ '2026-03-02': '5.0000' })
   })
 
-  test('a day is that of the time zone, also where it is short, long or left out', async () => {
+  test('uses the days of the time zone, also with daylight saving time', async () => {
     const owner = await createTenant(control)
     await charge(owner, '2026-03-01T20:59:59.999Z', 60)
     await charge(owner, '2026-03-01T21:00:00.000Z', 120)
@@ -238,7 +238,7 @@ describe('what was spent', () => {
     )
   })
 
-  test('the period: thirty days up to today, or from where it begins; at most 366, and none that runs backwards', async () => {
+  test('covers 30 days by default and 366 at most, and rejects a reversed period', async () => {
     const owner = await createTenant(control)
     const today = new Date(control.deps.clock.wall())
     const day = (offset: number) => new Date(today.getTime() + offset * 86_400_000).toISOString().slice(0, 10)
@@ -259,7 +259,7 @@ describe('what was spent', () => {
     expect(await refused('days=3')).toEqual([400, '/days', 'unknown_field'])
   })
 
-  test('is read off an index, and neither other months nor other owners cost anything', async () => {
+  test('reads only index entries of the period and owner', async () => {
     const [busy, calm] = [await createTenant(control), await createTenant(control)]
     await fillSpend(busy, 100_000)
     await charge(calm, '2026-03-02T10:00:00Z')

@@ -47,7 +47,7 @@ const ring = async (owner: Tenant) =>
     caller: nextPhone(),
   })
 
-test('a second line counts: with it new calls are refused, both ways, and without it they are taken', async () => {
+test('counts the second leg of a transfer against the limits of the trunk', async () => {
   const owner = await tenant(3)
   const [one, other] = [await placed(owner), await placed(owner)]
   expect(await bridge(owner, one)).toBe(true)
@@ -62,7 +62,7 @@ test('a second line counts: with it new calls are refused, both ways, and withou
   expect((await ring(owner)).admitted).toBe(true)
 })
 
-test('of many who ask at once no more are given a line than there are, calls and second lines together', async () => {
+test('grants concurrent requests no more lines than the limit', async () => {
   const owner = await tenant(14)
   const ids = await Promise.all(Array.from({ length: 8 }, () => placed(owner)))
   const [granted, calls] = await Promise.all([
@@ -74,7 +74,7 @@ test('of many who ask at once no more are given a line than there are, calls and
   expect(await used(owner)).toBe(14)
 })
 
-test('it is given back with the call, also when nobody told of anything, and once', async () => {
+test('releases the line once at the end of the call, also when no event reported it', async () => {
   const owner = await tenant(4)
   const [ended, lost] = [await placed(owner), await placed(owner)]
   expect([await bridge(owner, ended), await bridge(owner, lost)]).toEqual([true, true])
@@ -88,7 +88,7 @@ test('it is given back with the call, also when nobody told of anything, and onc
   expect(await used(owner)).toBe(0)
 })
 
-test('what is told of an earlier attempt, late or twice, takes nothing from the next; one that is over is not begun', async () => {
+test('ignores late or duplicate events of an earlier attempt', async () => {
   const owner = await tenant(10)
   const id = await placed(owner)
   expect(await bridge(owner, id, 1)).toBe(true)
@@ -103,14 +103,14 @@ test('what is told of an earlier attempt, late or twice, takes nothing from the 
   expect(await bridge(owner, id, 4)).toBe(true)
 })
 
-test('a trunk that is full gives the next attempt of a call the line of the one before', async () => {
+test('gives the line of a failed attempt to the next attempt of the same call', async () => {
   const owner = await tenant(2)
   const id = await placed(owner)
   expect([await bridge(owner, id, 1), await bridge(owner, id, 2)]).toEqual([true, true])
   expect(await used(owner)).toBe(2)
 })
 
-test('nobody is given a line of somebody else, or for a call that is not theirs', async () => {
+test('grants no line on a trunk or for a call of another owner', async () => {
   const [owner, other] = [await tenant(5), await tenant(5)]
   const id = await placed(owner)
   expect(await bridge(other, id)).toBe(false)
@@ -119,7 +119,7 @@ test('nobody is given a line of somebody else, or for a call that is not theirs'
   expect(await used(other)).toBe(0)
 })
 
-test('without a limit it is counted too: a limit may be set meanwhile', async () => {
+test('counts lines on a trunk without a limit, since one may be set later', async () => {
   const owner = await tenant(null)
   const id = await placed(owner)
   expect(await bridge(owner, id)).toBe(true)
@@ -128,7 +128,7 @@ test('without a limit it is counted too: a limit may be set meanwhile', async ()
   expect(await place(owner)).toBe(409)
 })
 
-test('those who follow a call are not told of lines', async () => {
+test('sends no line events to followers of a call', async () => {
   const owner = await tenant(5)
   const id = await placed(owner)
   await closed(owner, id)

@@ -20,10 +20,10 @@ const forbid = (owner: Tenant, phone: string) =>
   insertDoNotCall(control.deps.sql, owner.ownerId, { phone, source: 'api', note: null, created_at: new Date() })
 const bad = { task: 'Ask the client for the CVV of the card' }
 
-describe('gates of a call, each before the next', () => {
+describe('checks before a call, in order', () => {
   const no = { status: 402, body: { code: 'insufficient_balance' } }
 
-  test('not found: another owner’s project, before every other gate', async () => {
+  test('returns 404 for a project of another owner before every other check', async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     await stop(owner)
     expect(await place(owner, { project_id: other.projectId })).toMatchObject({
@@ -32,7 +32,7 @@ describe('gates of a call, each before the next', () => {
     })
   })
 
-  test('subscription before balance', async () => {
+  test('checks the subscription before the balance', async () => {
     const owner = await createTenant(control, { bound: null })
     await stop(owner)
     await control.deps.sql`update balances set available = 0 where owner_id = ${owner.ownerId}`
@@ -43,7 +43,7 @@ describe('gates of a call, each before the next', () => {
     expect(await place(owner)).toMatchObject(no)
   })
 
-  test('balance before line: a ten-thousandth less than a minute is not enough', async () => {
+  test('checks the balance before the line: 0.0001 less than a minute is not enough', async () => {
     const owner = await createTenant(control, { bound: 'in' })
     await control.deps.sql`update balances set available = 49999 where owner_id = ${owner.ownerId}`
     expect(await place(owner)).toMatchObject(no)
@@ -51,7 +51,7 @@ describe('gates of a call, each before the next', () => {
     expect(await place(owner)).toMatchObject({ status: 409, body: { code: 'no_outbound_line' } })
   })
 
-  test('line before do-not-call before moderation', async () => {
+  test('checks the line before do-not-call, and do-not-call before moderation', async () => {
     const phone = nextPhone()
     const unbound = await createTenant(control, { bound: 'in' })
     await forbid(unbound, phone)
@@ -65,13 +65,13 @@ describe('gates of a call, each before the next', () => {
     })
   })
 
-  test('moderation reads the task with its vars', async () => {
+  test('moderates the task with its variables filled in', async () => {
     const owner = await createTenant(control)
     const answer = await place(owner, { task: 'Ask for the {{what}}', vars: { what: 'code from the SMS' } })
     expect(answer.body.code).toBe('moderation_rejected')
   })
 
-  test('nothing is left of a call that was refused', async () => {
+  test('leaves nothing behind when a call is rejected', async () => {
     const owner = await createTenant(control, { bound: null })
     await place(owner)
     expect((await owner.call('GET', '/calls')).body.total).toBe(0)
@@ -94,7 +94,7 @@ test.each([
   expect(answer.body.errors[0].pointer).toBe('/phone')
 })
 
-test('twenty calls at once on money for two minutes: two are made', async () => {
+test('places 2 of 20 concurrent calls when the balance covers two minutes', async () => {
   const owner = await createTenant(control)
   const answers = await Promise.all(Array.from({ length: 20 }, () => place(owner)))
   expect(answers.filter(answer => answer.status === 201)).toHaveLength(2)
@@ -106,7 +106,7 @@ test('twenty calls at once on money for two minutes: two are made', async () => 
   expect((await owner.call('GET', '/calls')).body).toMatchObject({ total: 2 })
 })
 
-test('the record has every published field and no other', async () => {
+test('returns exactly the published fields of a call', async () => {
   const owner = await createTenant(control)
   const { body } = await place(owner)
   const fields = [
@@ -143,7 +143,7 @@ test('the record has every published field and no other', async () => {
   expect(Object.keys(detail).sort()).toEqual([...fields, ...more].sort())
 })
 
-test('lists are filtered, paged in a stable order, and their totals agree with the rows', async () => {
+test('filters and pages lists in a stable order, with matching totals', async () => {
   const owner = await createTenant(control, { money: '1000' })
   const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'ru' })
   await owner.call('POST', `/projects/${second.id}/numbers`, { number: owner.number, direction: 'in' })
@@ -179,7 +179,7 @@ test('lists are filtered, paged in a stable order, and their totals agree with t
   expect(await list(`project_id=${second.id}`)).toMatchObject({ total: 0 })
 })
 
-test('owners see nothing of each other', async () => {
+test('shows an owner only its own calls', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const { id } = (await place(owner)).body
   const hook = (await owner.call('POST', '/webhooks', { url: 'https://a.test', events: ['call.failed'] })).body
@@ -213,7 +213,7 @@ test('owners see nothing of each other', async () => {
 })
 
 describe('hangup', () => {
-  test('cancels a queued call, gives the hold back, and nobody can take the call any more', async () => {
+  test('cancels a queued call, releases the hold, and no engine can claim it', async () => {
     const owner = await createTenant(control)
     const { id } = (await place(owner)).body
     const answer = await owner.call('POST', `/calls/${id}/hangup`)
@@ -223,7 +223,7 @@ describe('hangup', () => {
     expect(await owner.call('POST', `/calls/${id}/hangup`)).toMatchObject({ status: 409, body: { code: 'call_ended' } })
   })
 
-  test('of a call that an engine has goes to that engine', async () => {
+  test('is sent to the engine of the call', async () => {
     const owner = await createTenant(control)
     const { id } = (await place(owner)).body
     const engine = control.engine('hangup-engine')
@@ -237,7 +237,7 @@ describe('hangup', () => {
     await reader.stop()
   })
 
-  test('of a call whose engine is gone is 503 until it is closed', async () => {
+  test('returns 503 while the engine of the call is gone, until the call is closed', async () => {
     const owner = await createTenant(control)
     const { id } = (await place(owner)).body
     const engine = control.engine('dead-engine')
@@ -250,7 +250,7 @@ describe('hangup', () => {
   })
 })
 
-test('the caller id is the project’s, or one of its numbers and always the same for a phone', async () => {
+test('uses the caller ID of the project, or one bound number, always the same for a phone', async () => {
   const owner = await createTenant(control, { money: '1000' })
   const [second, phone] = [nextPhone(), nextPhone()]
   const { createTrunk } = await import('../../control/telephony/trunks/service.ts')
@@ -266,7 +266,7 @@ test('the caller id is the project’s, or one of its numbers and always the sam
   for (let i = 0; i < 4; i++) expect((await place(owner)).body.from).toBe(second)
 })
 
-test('a call makes its phone a contact, once', async () => {
+test('creates a contact for the phone, once', async () => {
   const owner = await createTenant(control)
   const phone = nextPhone()
   const first = (await place(owner, { phone })).body
@@ -278,7 +278,7 @@ test('a call makes its phone a contact, once', async () => {
   expect(contact!['last_call_at'].toISOString()).toBe(first.created_at)
 })
 
-test('who asked not to be called is not called again, by this owner', async () => {
+test('does not call a phone on the do-not-call list of the owner', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const phone = nextPhone()
   const { id } = (await place(owner, { phone })).body
@@ -287,7 +287,7 @@ test('who asked not to be called is not called again, by this owner', async () =
   expect((await place(other, { phone })).status).toBe(201)
 })
 
-test('recording and trace are 404 while there is none, and nobody listens in before the answer', async () => {
+test('returns 404 for missing recordings and traces, and 409 for monitoring before the answer', async () => {
   const owner = await createTenant(control)
   const { id } = (await place(owner)).body
   const monitor = (body: object) => owner.call('POST', `/calls/${id}/monitor`, body)
@@ -305,7 +305,7 @@ test('recording and trace are 404 while there is none, and nobody listens in bef
   expect(await monitor({ mode: 'listen' })).toMatchObject({ status: 409, body: { code: 'call_ended' } })
 })
 
-test('a call without a goal has not reached it: false, in the record and in the webhook', async () => {
+test('reports goal_reached false in the record and the webhook when no goal is set', async () => {
   const owner = await createTenant(control)
   await owner.call('POST', '/webhooks', { url: 'https://a.test', events: ['call.completed'] })
   const { id, goal_reached } = (await place(owner)).body

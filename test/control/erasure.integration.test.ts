@@ -94,7 +94,7 @@ const ledger = (owner: Tenant) =>
 const counters = (owner: Tenant) =>
   control.deps.sql`select total, pending, skipped from campaign_counters where owner_id = ${owner.ownerId}`
 
-test('a person is nowhere any more; others and the money stay', async () => {
+test('erases a person everywhere; other data and the ledger stay', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const [person, neighbour] = [nextPerson(), nextPerson()]
   for (const one of [person, neighbour]) {
@@ -130,7 +130,7 @@ test('a person is nowhere any more; others and the money stay', async () => {
   expect((await erase(owner, { phone: person.phone })).body).toMatchObject({ contacts: 0, calls: 0, leads: 0 })
 })
 
-test('who asked not to be called stays so by choice, and a repeat is answered without the person', async () => {
+test('keeps the do-not-call entry only on request; a repeat succeeds', async () => {
   const owner = await createTenant(control)
   const { phone, name } = nextPerson()
   const key = { 'idempotency-key': randomUUID() }
@@ -156,7 +156,7 @@ async function finished(owner: Tenant, phone: string): Promise<string> {
   return body.id
 }
 
-test('a call under way is not erased; one that has ended is, and its recording that comes late with it', async () => {
+test('rejects erasure of a live call; erases an ended one with its late recording', async () => {
   const { deps } = control
   const owner = await createTenant(control, { money: '1000' })
   const phone = nextPhone()
@@ -179,7 +179,7 @@ test('a call under way is not erased; one that has ended is, and its recording t
   expect((await owner.call('GET', `/calls/${id}`)).body.recording_url).toBeNull()
 })
 
-test('a contact goes while calls with it come in, and comes anew with the next one', async () => {
+test('erases a contact while calls come in; the next call creates a new one', async () => {
   const owner = await createTenant(control, { money: '1000' })
   const phone = nextPhone()
   const first = await finished(owner, phone)
@@ -200,7 +200,7 @@ test('a contact goes while calls with it come in, and comes anew with the next o
   expect(total).toBe(row!['n'])
 })
 
-test('a search goes with its leads when it is over; what it cost stays', async () => {
+test('erases a finished search with its leads; its charge stays', async () => {
   const { sql } = control.deps
   const owner = await createTenant(control)
   const person = nextPerson()
@@ -220,7 +220,7 @@ test('a search goes with its leads when it is over; what it cost stays', async (
   expect(await ledger(owner)).toEqual(money)
 })
 
-test('an account that is deleted leaves nothing of anybody', async () => {
+test('leaves no personal data of a deleted account', async () => {
   const { sql, blobs } = control.deps
   const owner = await createTenant(control)
   const person = nextPerson()
@@ -244,7 +244,7 @@ test('an account that is deleted leaves nothing of anybody', async () => {
   expect(await tablesWith([owner.ownerId])).toEqual(['accounts', 'audit_log', 'balances', 'holds', 'ledger_entries'])
 })
 
-test('a person who deletes the account is out at once, and forgotten when the last call has ended', async () => {
+test('logs out a deleted account at once, and erases it when its last call has ended', async () => {
   const { deps, app } = control
   const owner = await createTenant(control)
   const person = nextPerson()

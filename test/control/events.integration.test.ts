@@ -50,7 +50,7 @@ const take = async (events: CallEvent[]) => {
   for (const event of events) await handleEvent(control.deps, event)
 }
 
-test('in order, the status follows and the transcript grows', async () => {
+test('updates status and transcript from events in order', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   const seen = []
@@ -73,7 +73,7 @@ test('in order, the status follows and the transcript grows', async () => {
   expect(keys).toHaveLength(0)
 })
 
-test('in any order and repeated, the end is the same and is paid once', async () => {
+test('reaches the same end and charges once for any order of events', async () => {
   const owner = await createTenant(control)
   let paid = 0n
   await fc.assert(
@@ -108,7 +108,7 @@ test('in any order and repeated, the end is the same and is paid once', async ()
   expect((await owner.call('GET', '/calls')).body.total).toBe(list.total)
 })
 
-test('a live call never goes back', async () => {
+test('never moves a live call back to an earlier status', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   const [dialing, ringing, started] = eventsOf(owner, id)
@@ -124,7 +124,7 @@ test('a live call never goes back', async () => {
   }
 })
 
-test('a call is answered once: a repeated start does not move the time', async () => {
+test('keeps answered_at when call.started is repeated', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   const start: CallEventBody = { type: 'call.started', ...engine }
@@ -138,7 +138,7 @@ describe('more time', () => {
   const more = (owner: Tenant, id: string) =>
     extendCall(control.deps, { call_id: id, owner_id: owner.ownerId, talked_ms: 50_000 })
 
-  test('is a minute at a time while there is money, then the rest of it, then none', async () => {
+  test('extends a call by a minute, then by the rest of the balance', async () => {
     const owner = await createTenant(control)
     const id = await placed(owner)
     await control.deps.sql`update balances set available = 75000 where owner_id = ${owner.ownerId}` // 90 s
@@ -147,7 +147,7 @@ describe('more time', () => {
     expect(paid).toEqual([120_000, 150_000, 150_000])
   })
 
-  test('is not given to a call that has ended, in another owner’s name, or that does not exist', async () => {
+  test('grants nothing to an ended, unknown or foreign call', async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     const id = await placed(owner)
     expect(await more(other, id)).toEqual({ paid_ms: 0 })
@@ -158,7 +158,7 @@ describe('more time', () => {
   })
 })
 
-test('after the end nothing changes any more', async () => {
+test('ignores events after the end', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   const look = async () => [
@@ -178,7 +178,7 @@ test('after the end nothing changes any more', async () => {
   expect(await look()).toEqual(before)
 })
 
-test('text that no database takes does not keep a call from ending', async () => {
+test('ends a call whose text contains NUL or lone surrogates', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   const odd = 'a\0b\ud800'
@@ -198,7 +198,7 @@ test('text that no database takes does not keep a call from ending', async () =>
   })
 })
 
-test('of an unknown call, or in another owner’s name, they change nothing', async () => {
+test('are ignored for an unknown call or owner', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const id = await placed(owner)
   await take(eventsOf(other, id, life.slice(0, 7)))
@@ -210,7 +210,7 @@ describe('an engine that starts again', () => {
   const started = (boot: string, name = 'e1') =>
     handleEvent(control.deps, { v: 1, type: 'engine.started', engine: name, boot, at: Date.now() })
 
-  test('has lost the calls of its earlier boot: paid to the last progress, kept what was said, told', async () => {
+  test('closes calls of an earlier boot as lost, paid until the last progress', async () => {
     const owner = await createTenant(control)
     const hook = await owner.call('POST', '/webhooks', { url: 'http://127.0.0.1:9', events: ['call.failed'] })
     const id = await placed(owner)
@@ -237,7 +237,7 @@ describe('an engine that starts again', () => {
     })
   })
 
-  test('keeps the calls of its new boot', async () => {
+  test('keeps the calls of the current boot', async () => {
     const owner = await createTenant(control)
     const id = await placed(owner)
     await take(eventsOf(owner, id, [{ type: 'call.dialing', engine: 'e1', boot: 'b9' }]))
@@ -262,7 +262,7 @@ describe('admission', () => {
     return answer.admitted ? 'admitted' : answer.refusal
   }
 
-  test('refuses for a reason, and leaves nothing then', async () => {
+  test('rejects with a reason and writes nothing', async () => {
     const owner = await createTenant(control, { bound: 'in' })
     const [outOnly, other] = [await createTenant(control, { bound: 'out' }), await createTenant(control)]
     const { sql } = control.deps
@@ -279,14 +279,14 @@ describe('admission', () => {
     expect((await owner.call('GET', '/calls')).body.total).toBe(0)
   })
 
-  test('counts the calls of a trunk', async () => {
+  test('counts the live calls of a trunk', async () => {
     const owner = await createTenant(control)
     await control.deps.sql`update trunks set max_calls = 1 where id = ${owner.trunkId}`
     expect(await refusal(owner)).toBe('admitted')
     expect(await refusal(owner)).toBe('too_many_calls')
   })
 
-  test('takes a caller without a number too', async () => {
+  test('accepts a caller without a number', async () => {
     const owner = await createTenant(control)
     const answer = await ask(owner, { caller: 'anonymous' })
     if (!answer.admitted) throw new Error(answer.refusal)
@@ -297,7 +297,7 @@ describe('admission', () => {
     })
   })
 
-  test('twenty at once on money for two minutes admit two', async () => {
+  test('admits 2 of 20 concurrent calls when the balance covers two minutes', async () => {
     const owner = await createTenant(control)
     await control.deps.sql`update balances set available = 120000 where owner_id = ${owner.ownerId}`
     const answers = await Promise.all(Array.from({ length: 20 }, () => refusal(owner)))

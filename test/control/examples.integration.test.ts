@@ -91,12 +91,12 @@ async function finished(name: string, env: Record<string, string> = {}): Promise
 
 const newest = async () => (await tenant.call('GET', '/calls?limit=1')).body.items[0]
 
-test('all of them are known here', () => {
+test('tests every example', () => {
   const names = ['place-curl', 'place-client', 'place-fetch', 'place-python', 'follow', 'webhook-ts', 'webhook-python']
   expect([...examples.keys()]).toEqual([...names, 'mcp-config', 'mcp-tools'])
 })
 
-test.skipIf(!has('curl'))('a call by curl, which is placed once however often it is sent', async () => {
+test.skipIf(!has('curl'))('places a call once by curl, however often it is sent', async () => {
   const phone = nextPhone()
   const first = JSON.parse(await finished('place-curl', { PARLEY_PHONE: phone }))
   expect(first).toMatchObject({ status: 'queued', to: phone, project_id: tenant.projectId })
@@ -111,7 +111,7 @@ test.each(['place-client', 'place-fetch', ...(has('python3') ? ['place-python'] 
   expect(output).toBe(`${call.id} is queued\n`)
 })
 
-test('a refusal is told', async () => {
+test('reports a rejection', async () => {
   const phone = nextPhone()
   await tenant.call('POST', '/do-not-call', { phone })
   expect(await finished('place-client', { PARLEY_PHONE: phone })).toBe('They asked not to be called.\n')
@@ -122,7 +122,7 @@ test('a refusal is told', async () => {
   }
 })
 
-test.skipIf(!has('curl'))('the events of a call', async () => {
+test.skipIf(!has('curl'))('streams the events of a call', async () => {
   const { body } = await tenant.call('POST', '/calls', { project_id: tenant.projectId, phone: nextPhone() })
   const run = start('follow', { PARLEY_CALL: body.id })
   await tenant.call('POST', `/calls/${body.id}/hangup`)
@@ -167,7 +167,7 @@ test.each(['webhook-ts', ...(has('python3') ? ['webhook-python'] : [])])('a rece
   await run.done
 })
 
-test('the configuration of an MCP client leads to the tools', async () => {
+test('connects to the tools with the MCP client configuration', async () => {
   const { parley } = JSON.parse(examples.get('mcp-config')!.code).mcpServers
   expect(parley.type).toBe('http')
   const response = await fetch(`${address}${new URL(parley.url).pathname}`, {
@@ -182,7 +182,7 @@ test('the configuration of an MCP client leads to the tools', async () => {
   expect(response.status).toBe(200)
 })
 
-test.skipIf(!has('curl'))('the tools by curl', async () => {
+test.skipIf(!has('curl'))('calls the tools by curl', async () => {
   const { result } = JSON.parse(await finished('mcp-tools'))
   expect(result.tools.map((tool: { name: string }) => tool.name)).toEqual(
     expect.arrayContaining(['list_projects', 'place_call', 'get_balance']),

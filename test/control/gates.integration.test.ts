@@ -66,11 +66,11 @@ describe('destinations', () => {
     ['+442071838750', null],
   ])('%s is %s', (phone, blocked) => expect(blockedReason(phone, rules)).toBe(blocked))
 
-  test('nothing opens an emergency number', () => {
+  test('never allow an emergency number', () => {
     expect(blockedReason('+71121234567', { blocked_prefixes: [], allowed_prefixes: ['+7112'] })).toBe('emergency')
   })
 
-  test('that are barred are 409 and say why', async () => {
+  test('return 409 with the reason when blocked', async () => {
     const owner = await createTenant(control)
     for (const [phone, code] of [
       [SATELLITE, 'satellite'],
@@ -86,7 +86,7 @@ describe('destinations', () => {
   })
 })
 
-describe('the order of the gates', () => {
+describe('order of the checks', () => {
   const bad = { task: 'Ask the client for the CVV of the card' }
 
   test('do-not-call, then the destination, then the number of calls, then moderation', async () => {
@@ -110,7 +110,7 @@ describe('the order of the gates', () => {
 })
 
 describe('calls at once', () => {
-  test('are as many as allowed, exactly, however many ask together, in both directions', async () => {
+  test('allow exactly the limit, under concurrency and in both directions', async () => {
     const owner = await createTenant(control)
     const answers = await Promise.all(
       Array.from({ length: 24 }, async (_, i) => (i % 2 ? admit(owner) : (await place(owner)).body.code)),
@@ -122,7 +122,7 @@ describe('calls at once', () => {
     expect((await owner.call('GET', '/calls')).body.total).toBe(MOST)
   })
 
-  test('make room when they end', async () => {
+  test('free a slot when they end', async () => {
     const owner = await createTenant(control)
     const ids: string[] = []
     for (let i = 0; i < MOST; i++) ids.push((await place(owner)).body.id)
@@ -133,13 +133,13 @@ describe('calls at once', () => {
     expect((await place(owner)).body.code).toBe('too_many_calls')
   })
 
-  test('are one owner’s own matter', async () => {
+  test('are counted per owner', async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     for (let i = 0; i < MOST; i++) await place(owner)
     expect((await place(other)).status).toBe(201)
   })
 
-  test('of a trunk count calls that come in and go out', async () => {
+  test('count inbound and outbound calls of a trunk', async () => {
     const owner = await createTenant(control)
     await owner.call('PATCH', `/trunks/${owner.trunkId}`, { max_calls: 2 })
     const answers = await Promise.all(Array.from({ length: 10 }, () => place(owner)))
@@ -153,7 +153,7 @@ describe('calls at once', () => {
 })
 
 describe('the account’s own price', () => {
-  test('is what is asked for, held, kept in the call and charged', async () => {
+  test('applies to quote, hold, call and charge', async () => {
     const owner = await createTenant(control)
     await setMinutePrice(control.deps, owner.ownerId, '1500')
     expect((await place(owner)).body.code).toBe('insufficient_balance')
@@ -167,10 +167,10 @@ describe('the account’s own price', () => {
   })
 })
 
-describe('a trial of a call', () => {
+describe('dry run of a call', () => {
   const wish = (owner: Tenant, part: object = {}) => ({ project_id: owner.projectId, phone: nextPhone(), ...part })
 
-  test('says what would be, and writes nothing', async () => {
+  test('returns the result and writes nothing', async () => {
     const owner = await createTenant(control)
     const input = wish(owner, { task: 'Say hello' })
     expect(await tryCall(control.deps, owner.ownerId, input)).toEqual({
@@ -185,7 +185,7 @@ describe('a trial of a call', () => {
     expect((await owner.call('GET', '/balance/entries')).body.total).toBe(1)
   })
 
-  test('passes every gate that a call does', async () => {
+  test('runs every check of a call', async () => {
     const owner = await createTenant(control)
     const code = (part: object, options = {}) =>
       tryCall(control.deps, owner.ownerId, wish(owner, part), options).catch((error: Problem) => error.code)
@@ -198,7 +198,7 @@ describe('a trial of a call', () => {
   })
 })
 
-describe('the most that a call may cost', () => {
+describe('max_cost of a call', () => {
   const placeFor = async (owner: Tenant, maxCost: bigint) =>
     (await placeCall(control.deps, owner.ownerId, { project_id: owner.projectId, phone: nextPhone() }, { maxCost })).id
   const planOf = async (id: string) => {
@@ -210,7 +210,7 @@ describe('the most that a call may cost', () => {
   const extend = (owner: Tenant, id: string) =>
     extendCall(control.deps, { call_id: id, owner_id: owner.ownerId, talked_ms: 50_000 })
 
-  test('is at least the price of a minute', async () => {
+  test('rejects less than the price of a minute', async () => {
     const owner = await createTenant(control)
     await expect(placeFor(owner, 49_999n)).rejects.toMatchObject({ status: 400, errors: [{ pointer: '/max_cost' }] })
     await placeFor(owner, 50_000n)
@@ -218,7 +218,7 @@ describe('the most that a call may cost', () => {
     await expect(placeFor(owner, 50_000n)).rejects.toBeInstanceOf(Problem)
   })
 
-  test('bounds the plan, the hold and the cost', async () => {
+  test('limits the plan, the hold and the cost', async () => {
     const owner = await createTenant(control)
     const id = await placeFor(owner, 80_000n) // 96 s
     expect(await planOf(id)).toMatchObject({ paid_ms: 60_000, max_call_ms: 96_000 })

@@ -24,8 +24,8 @@ const post = (payload: string, headers: Record<string, string> = {}) =>
     payload,
   })
 
-describe('the key', () => {
-  test('is taken from either header', async () => {
+describe('API keys', () => {
+  test('is accepted in either header', async () => {
     expect((await get('/v1/public/projects', { 'x-api-key': owner.key })).status).toBe(200)
     expect((await get('/v1/public/projects', { authorization: `Bearer ${owner.key}` })).status).toBe(200)
     expect((await get('/v1/public/projects', { authorization: `bearer ${owner.key}` })).status).toBe(200)
@@ -51,13 +51,13 @@ describe('the key', () => {
     })
   })
 
-  test('is a random value of which only the hash is stored', async () => {
+  test('is random, and only its hash is stored', async () => {
     expect(owner.key).toMatch(/^svc_[0-9A-Za-z]{43}$/)
     const rows = await control.deps.sql`select * from api_keys where owner_id = ${owner.ownerId}`
     expect(JSON.stringify(rows)).not.toContain(owner.key)
   })
 
-  test('works no more when revoked or expired', async () => {
+  test('is rejected when revoked or expired', async () => {
     const at = new Date(control.deps.clock.wall() - 1000)
     const expired = await createKey(control.deps, owner.ownerId, { name: 'old', scopes: ['read'], expires_at: at })
     expect((await get('/v1/public/projects', { 'x-api-key': expired.value })).status).toBe(401)
@@ -67,7 +67,7 @@ describe('the key', () => {
     expect((await get('/v1/public/projects', { 'x-api-key': key.value })).status).toBe(401)
   })
 
-  test('notes its use once a minute, not at every request', async () => {
+  test('stores last_used_at at most once a minute', async () => {
     const key = await createKey(control.deps, owner.ownerId, { name: 'used', scopes: ['read'] })
     const used = async () => {
       await get('/v1/public/projects', { 'x-api-key': key.value })
@@ -81,7 +81,7 @@ describe('the key', () => {
     expect(await used()).toBeGreaterThan(first)
   })
 
-  test('needs the scope', async () => {
+  test('requires the scope', async () => {
     const reader = await createTenant(control, { scopes: ['read'] })
     const writer = await createTenant(control, { scopes: ['write'] })
     const call = { project_id: reader.projectId, phone: '+14155550100' }
@@ -93,7 +93,7 @@ describe('the key', () => {
     expect(await writer.call('GET', '/calls')).toMatchObject({ status: 403, body: { code: 'insufficient_scope' } })
   })
 
-  test('is judged before the body', async () => {
+  test('is checked before the body', async () => {
     expect((await post('{', { 'x-api-key': 'svc_no' })).status).toBe(401)
     const reader = await createTenant(control, { scopes: ['read'] })
     expect((await post('{', { 'x-api-key': reader.key })).status).toBe(403)
@@ -101,7 +101,7 @@ describe('the key', () => {
 })
 
 describe('a body', () => {
-  test('that is not JSON is 400', async () => {
+  test('returns 400 when not JSON', async () => {
     expect(await post('{"phone":')).toMatchObject({ status: 400, body: { code: 'malformed_json' } })
     expect(await post('{"__proto__": {"a": 1}}')).toMatchObject({ status: 400, body: { code: 'malformed_json' } })
   })
@@ -113,7 +113,7 @@ describe('a body', () => {
     },
   )
 
-  test('that is missing is 400 with a pointer to the whole', async () => {
+  test('returns 400 with the root pointer when missing', async () => {
     const answer = await post('')
     expect(answer).toMatchObject({ status: 400, body: { code: 'validation_failed' } })
     expect(answer.body.errors[0].pointer).toBe('')
@@ -126,14 +126,14 @@ describe('a body', () => {
     })
   })
 
-  test('that is too large is 413', async () => {
+  test('returns 413 when too large', async () => {
     expect(await post(JSON.stringify({ task: 'x'.repeat(30_000) }))).toMatchObject({
       status: 413,
       body: { code: 'payload_too_large' },
     })
   })
 
-  test('has every wrong field pointed at, unknown ones too', async () => {
+  test('reports every invalid field with a pointer, unknown ones too', async () => {
     const answer = await post(JSON.stringify({ project_id: 'x', phone: '12', 'a/b': 1, vars: { 'x y': 1 } }))
     expect(answer).toMatchObject({ status: 400, body: { code: 'validation_failed' } })
     const pointers = answer.body.errors.map((error: { pointer: string }) => error.pointer)
@@ -160,7 +160,7 @@ describe('a query', () => {
     })
   })
 
-  test('that is unknown is 400 where no query is taken at all', async () => {
+  test('returns 400 for an unknown parameter', async () => {
     expect((await owner.call('GET', '/projects?x=1')).body).toMatchObject({
       code: 'validation_failed',
       errors: [{ pointer: '/x', code: 'unknown_field' }],
@@ -169,7 +169,7 @@ describe('a query', () => {
 })
 
 describe('addresses', () => {
-  test('that do not exist are 404 problems', async () => {
+  test('return a 404 problem when unknown', async () => {
     expect(await get('/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
     expect(await owner.call('GET', '/nowhere')).toMatchObject({ status: 404, body: { code: 'route_not_found' } })
     const answer = await owner.call('PATCH', '/calls', {})
@@ -180,15 +180,15 @@ describe('addresses', () => {
     })
   })
 
-  test('with an id that cannot be one are 404', async () => {
+  test('return 404 for a malformed ID', async () => {
     expect(await owner.call('GET', '/calls/not-an-id')).toMatchObject({ status: 404, body: { code: 'not_found' } })
   })
 
-  test('that are broken are 400', async () => {
+  test('return 400 when malformed', async () => {
     expect(await get('/v1/public/%zz')).toMatchObject({ status: 400, body: { code: 'bad_request' } })
   })
 
-  test('of errors and health are open', async () => {
+  test('need no key for errors and health', async () => {
     expect((await get('/healthz')).body).toEqual({ status: 'ok' })
     for (const [code, { title }] of Object.entries(problems)) {
       const page = await get(`/errors/${code}`)
@@ -200,7 +200,7 @@ describe('addresses', () => {
   })
 })
 
-test('the request id is taken when it is decent, made when not, and logged with the route but no address', async () => {
+test('accepts a valid request ID, generates one otherwise, and logs it with the route and no address', async () => {
   expect((await get('/healthz', { 'x-request-id': 'abc-1' })).headers['x-request-id']).toBe('abc-1')
   expect((await get('/healthz', { 'x-request-id': 'a b\u00e9' })).headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
   await owner.call('DELETE', `/projects/${owner.projectId}/numbers/79991234567`, undefined, {
@@ -211,7 +211,7 @@ test('the request id is taken when it is decent, made when not, and logged with 
   expect(JSON.stringify(control.deps.log.lines)).not.toContain('79991234567')
 })
 
-test('a failure of ours is 500 without a word of what it was', async () => {
+test('returns 500 without details for an internal error', async () => {
   await control.deps.sql`alter table projects rename to projects_away`
   const answer = await owner.call('GET', '/projects')
   await control.deps.sql`alter table projects_away rename to projects`
@@ -220,7 +220,7 @@ test('a failure of ours is 500 without a word of what it was', async () => {
   expect(JSON.stringify(control.deps.log.lines)).toContain('42P01') // undefined_table
 })
 
-test('without the database it is 503, and says when to come again', async () => {
+test('returns 503 with Retry-After without the database', async () => {
   const sql = connect({ url: 'postgres://nobody@127.0.0.1:1/none' })
   const app = await buildApp({ ...control.deps, sql })
   const headers = { 'x-api-key': owner.key }
@@ -231,14 +231,14 @@ test('without the database it is 503, and says when to come again', async () => 
   await sql.end()
 })
 
-test('it listens', async () => {
+test('listens', async () => {
   const address = await control.app.listen({ port: 0, host: '127.0.0.1' })
   const response = await fetch(`${address}/v1/public/projects`, { headers: { 'x-api-key': owner.key } })
   expect(response.status).toBe(200)
   expect(await response.json()).toMatchObject({ projects: [{ name: 'Agent' }, { name: 'Example' }] })
 })
 
-describe('a process that goes', () => {
+describe('shutdown', () => {
   const leave = async (drain_ms: number, hurry = new AbortController().signal) => {
     const app = await buildApp({ ...control.deps, hurry, config: { ...control.deps.config, drain_ms } })
     const address = await app.listen({ port: 0, host: '127.0.0.1' })
@@ -249,7 +249,7 @@ describe('a process that goes', () => {
     return { app, address, ready }
   }
 
-  test('says so first, and serves on for a while', async () => {
+  test('reports draining at /readyz, and serves on for the drain time', async () => {
     const { app, address, ready } = await leave(500)
     expect(await ready()).toEqual({
       status: 200,
@@ -263,7 +263,7 @@ describe('a process that goes', () => {
     await expect(fetch(`${address}/healthz`)).rejects.toThrow()
   })
 
-  test('waits no longer when there is a hurry', { timeout: 10_000 }, async () => {
+  test('ends the drain when a second signal arrives', { timeout: 10_000 }, async () => {
     const hurry = new AbortController()
     const { app, address, ready } = await leave(60_000, hurry.signal)
     const gone = app.close()
@@ -275,7 +275,7 @@ describe('a process that goes', () => {
     await late.app.close()
   })
 
-  test('or lacks a part is not ready, and alive', async () => {
+  test('reports not_ready but alive when Postgres or Redis is missing', async () => {
     const sql = connect({ url: 'postgres://nobody@127.0.0.1:1/none' })
     const app = await buildApp({ ...control.deps, sql })
     const answer = await request(app, { method: 'GET', url: '/readyz' })
@@ -289,7 +289,7 @@ describe('a process that goes', () => {
   })
 })
 
-test('overloaded, it refuses at once instead of serving late, but for its health', async () => {
+test('returns 503 when overloaded, except for health checks', async () => {
   const app = await buildApp({ ...control.deps, config: { ...control.deps.config, max_event_loop_delay_ms: 100 } })
   const get = (url: string) => request(app, { method: 'GET', url, headers: { 'x-api-key': owner.key } })
   const refused = await until(async () => {

@@ -13,7 +13,7 @@ const body = (tenant = owner) => ({ project_id: tenant.projectId, phone: nextPho
 const key = (value: string) => ({ 'idempotency-key': value })
 const callsOf = async (tenant: Tenant) => (await tenant.call('GET', '/calls')).body.total as number
 
-test('fifty at once with one key make one call', async () => {
+test('places one call for fifty concurrent requests with one key', async () => {
   const tenant = await createTenant(control)
   const call = body(tenant)
   const answers = await Promise.all(Array.from({ length: 50 }, () => tenant.call('POST', '/calls', call, key('k'))))
@@ -28,7 +28,7 @@ test('fifty at once with one key make one call', async () => {
   expect((await tenant.call('GET', '/balance')).body.held.amount).toBe('5.0000')
 })
 
-test('a replay repeats the first answer to the byte', async () => {
+test('replays the first answer byte for byte', async () => {
   const call = body()
   const first = await owner.call('POST', '/calls', call, key('again'))
   const second = await owner.call('POST', '/calls', { phone: call.phone, project_id: call.project_id }, key('again'))
@@ -37,7 +37,7 @@ test('a replay repeats the first answer to the byte', async () => {
   expect(JSON.stringify(second.body)).toBe(JSON.stringify(first.body))
 })
 
-test('another body or another address under the key is 422', async () => {
+test('returns 422 for another body or path under the same key', async () => {
   await owner.call('POST', '/calls', body(), key('other'))
   expect(await owner.call('POST', '/calls', body(), key('other'))).toMatchObject({
     status: 422,
@@ -47,7 +47,7 @@ test('another body or another address under the key is 422', async () => {
   expect(elsewhere.body.code).toBe('idempotency_mismatch')
 })
 
-test('an error of a gate is repeated too, as the problem it was', async () => {
+test('replays a stored problem', async () => {
   const unbound = await createTenant(control, { bound: null })
   const call = body(unbound)
   const first = await unbound.call('POST', '/calls', call, key('gate'))
@@ -58,12 +58,12 @@ test('an error of a gate is repeated too, as the problem it was', async () => {
   expect(second.headers['idempotent-replayed']).toBe('true')
 })
 
-test('a body that was not valid does not use the key up', async () => {
+test('keeps no answer for an invalid body', async () => {
   expect((await owner.call('POST', '/calls', { phone: '1' }, key('typo'))).status).toBe(400)
   expect((await owner.call('POST', '/calls', body(), key('typo'))).status).toBe(201)
 })
 
-test('owners do not share keys, and a day later the key is new', async () => {
+test('keeps keys per owner for 24 hours', async () => {
   const other = await createTenant(control)
   const call = body()
   const first = await owner.call('POST', '/calls', call, key('shared'))
@@ -74,11 +74,11 @@ test('owners do not share keys, and a day later the key is new', async () => {
   expect(later.body.id).not.toBe(first.body.id)
 })
 
-test.each(['', 'x'.repeat(256)])('a key of a wrong length is 400', async value => {
+test.each(['', 'x'.repeat(256)])('returns 400 for a key of invalid length', async value => {
   expect((await owner.call('POST', '/calls', body(), key(value))).body.code).toBe('validation_failed')
 })
 
-test('after a failure of ours the key is free, and a lock of a dead process is broken', async () => {
+test('releases the key after an internal error, and breaks the lock of a dead process', async () => {
   const { sql } = control.deps
   const call = body()
   await sql`alter table call_counters rename to counters_away`
@@ -92,7 +92,7 @@ test('after a failure of ours the key is free, and a lock of a dead process is b
   expect((await owner.call('POST', '/calls', call, key('ours'))).status).toBe(201)
 })
 
-test('the answer is saved with the call, so a crash after the commit cannot repeat it', async () => {
+test('stores the answer in the transaction of the call', async () => {
   const { sql } = control.deps
   const tenant = await createTenant(control)
   await tenant.call('POST', '/calls', body(tenant), key('both'))
@@ -102,7 +102,7 @@ test('the answer is saved with the call, so a crash after the commit cannot repe
   expect(row!['same']).toBe(true)
 })
 
-test('a secret is shown once', async () => {
+test('omits secrets from a replay', async () => {
   const hook = { url: 'https://example.com/h', events: ['call.failed'] }
   const first = await owner.call('POST', '/webhooks', hook, key('hook'))
   const second = await owner.call('POST', '/webhooks', hook, key('hook'))

@@ -49,7 +49,7 @@ async function anotherProcess(change: Partial<Deps> = {}) {
 }
 
 describe('keys in the dashboard', () => {
-  test('are made, shown once, used, listed and revoked', async () => {
+  test('are created, shown once, used, listed and revoked', async () => {
     const made = await dashboard('POST', '/keys', { name: 'CRM', scopes: ['read'] })
     expect(made).toMatchObject({
       status: 201,
@@ -73,7 +73,7 @@ describe('keys in the dashboard', () => {
     expect((await dashboard('GET', '/keys')).body.items[0].revoked_at).toBe(after.revoked_at)
   })
 
-  test('are nothing that a key can reach', async () => {
+  test('cannot be managed with a key', async () => {
     const forbidden = { status: 403, body: { code: 'insufficient_scope' } }
     expect(await owner.call('GET', '/keys')).toMatchObject(forbidden)
     expect(await owner.call('POST', '/keys', { name: 'More', scopes: ['write'] })).toMatchObject(forbidden)
@@ -83,7 +83,7 @@ describe('keys in the dashboard', () => {
     )
   })
 
-  test('are nobody else’s', async () => {
+  test('are invisible to other owners', async () => {
     const theirs = await createTenant(control)
     const key = await createKey(control.deps, theirs.ownerId, { name: 'Theirs', scopes: ['read'] })
     expect(await dashboard('DELETE', `/keys/${key.id}`)).toMatchObject({ status: 404, body: { code: 'not_found' } })
@@ -92,7 +92,7 @@ describe('keys in the dashboard', () => {
     expect(names).not.toContain('Theirs')
   })
 
-  test('come without their value when the request is repeated', async () => {
+  test('omit the value in a replayed answer', async () => {
     const ask = () => dashboard('POST', '/keys', { name: 'Once', scopes: ['read'] }, { 'idempotency-key': 'once' })
     const first = await ask()
     const again = await ask()
@@ -111,14 +111,14 @@ describe('keys in the dashboard', () => {
     [{ name: 'A', scopes: ['read'], expires_at: 'tomorrow' }, '/expires_at'],
     [{ name: 'A', scopes: ['read'], expires_at: '2020-01-01T00:00:00Z' }, '/expires_at'],
     [{ name: 'A', scopes: ['read'], value: 'svc_mine' }, '/value'],
-  ])('want what they say: %o', async (body, pointer) => {
+  ])('return 400 for the invalid body %o', async (body, pointer) => {
     expect(await dashboard('POST', '/keys', body)).toMatchObject({
       status: 400,
       body: { code: 'validation_failed', errors: [{ pointer }] },
     })
   })
 
-  test('expire to the moment, though the process remembers them', async () => {
+  test('expire on time although they are cached', async () => {
     const expires_at = new Date(control.deps.clock.wall() + 3000).toISOString()
     const { value } = (await dashboard('POST', '/keys', { name: 'Short', scopes: ['read'], expires_at })).body
     expect((await use(value)).status).toBe(200)
@@ -130,7 +130,7 @@ describe('keys in the dashboard', () => {
 describe('authentication', () => {
   const auth = /api_keys|sessions/
 
-  test('costs no SQL on the hot path, by key or by session', async () => {
+  test('needs no SQL on the hot path', async () => {
     const { deps, statements, app } = await anotherProcess()
     for (let i = 0; i < 100; i++) expect((await use(owner.key, app)).status).toBe(200)
     await backgroundDone(deps)
@@ -148,7 +148,7 @@ describe('authentication', () => {
     await app.close()
   })
 
-  test('asks once for many who come at the same time', async () => {
+  test('queries once for concurrent requests', async () => {
     const { statements, app } = await anotherProcess()
     const answers = await Promise.all(Array.from({ length: 50 }, () => use(owner.key, app)))
     expect(answers.every(answer => answer.status === 200)).toBe(true)
@@ -156,7 +156,7 @@ describe('authentication', () => {
     await app.close()
   })
 
-  test('refuses a revoked key here at once, and in another process within 5 s', async () => {
+  test('rejects a revoked key at once here, and within 5 s elsewhere', async () => {
     const { app } = await anotherProcess()
     const key = await createKey(control.deps, owner.ownerId, { name: 'Two', scopes: ['read'] })
     expect([(await use(key.value)).status, (await use(key.value, app)).status]).toEqual([200, 200])
@@ -169,7 +169,7 @@ describe('authentication', () => {
     await app.close()
   })
 
-  test('does not keep an answer that was on its way while the key was revoked', async () => {
+  test('does not cache an answer that a revocation overtook', async () => {
     const key = await createKey(control.deps, owner.ownerId, { name: 'Race', scopes: ['read'] })
     let answer = () => {}
     const slow = new Promise<void>(resolve => (answer = resolve))
@@ -185,7 +185,7 @@ describe('authentication', () => {
     expect(await keyCache(deps).of(Buffer.from(key.id), async () => null)).toBeNull()
   })
 
-  test('believes a slow answer no longer than from when it was asked for', async () => {
+  test('counts the age of a cached answer from its query', async () => {
     const deps = { ...control.deps }
     const cache = keyCache(deps)
     const hash = Buffer.from('slow')
@@ -205,14 +205,14 @@ describe('authentication', () => {
     expect(asked).toBe(2)
   })
 
-  test('asks again at once after a failure of the database', async () => {
+  test('queries again after a database error', async () => {
     const cache = keyCache({ ...control.deps })
     const hash = Buffer.from('failing')
     await expect(cache.of(hash, () => Promise.reject(new Error('away')))).rejects.toThrow('away')
     expect(await cache.of(hash, async () => null)).toBeNull()
   })
 
-  test('remembers an unknown key too, and no more of them than fit', async () => {
+  test('caches unknown keys, too, and bounds the cache', async () => {
     const { deps, statements, app } = await anotherProcess()
     for (let i = 0; i < 3; i++) expect((await use(`svc_${'b'.repeat(43)}`, app)).status).toBe(401)
     expect(statements.filter(text => auth.test(text))).toHaveLength(1)
@@ -225,7 +225,7 @@ describe('authentication', () => {
     await app.close()
   })
 
-  test('does not wait for the note of its use, and a failed note is only logged', async () => {
+  test('does not wait for the last_used_at update, and only logs its failure', async () => {
     const { deps, app } = await anotherProcess()
     const key = await createKey(control.deps, owner.ownerId, { name: 'Noted', scopes: ['read'] })
     await control.deps.sql.unsafe(`

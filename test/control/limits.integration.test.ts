@@ -36,7 +36,7 @@ function nextDay() {
   control.deps.clock.advance(day - (control.deps.clock.wall() % day) + 600_000)
 }
 
-test('a key reads them, and only a person at the dashboard changes them', async () => {
+test('lets keys read limits, and only sessions change them', async () => {
   const owner = await createTenant(control)
   expect(await get(owner)).toEqual({
     destinations: [],
@@ -62,13 +62,13 @@ test.each([
   [{ max_spend_a_day: '1.00001' }, '/max_spend_a_day'],
   [{ max_spend_a_day: 5 }, '/max_spend_a_day'],
   [{ daily: '1' }, '/daily'],
-])('%j is refused', async (body, pointer) => {
+])('rejects %j', async (body, pointer) => {
   const owner = await createTenant(control)
   const answer = await limit(owner, body)
   expect([answer.status, answer.body.errors[0].pointer]).toEqual([400, pointer])
 })
 
-test('destinations hold for calls, transfers, uploads, and contacts that were uploaded before', async () => {
+test('apply destinations to calls, transfers, uploads and earlier contacts', async () => {
   const engine = stubEngine(control.deps)
   const owner = await createTenant(control)
   const params = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null }
@@ -95,7 +95,7 @@ test('destinations hold for calls, transfers, uploads, and contacts that were up
   expect(await liveCalls(control, id)).toHaveLength(1)
 })
 
-test('a day costs no more than its cap: placed, extended, taken calls and searches together', async () => {
+test('limits placed, extended and inbound calls and searches of a day together', async () => {
   const { deps } = control
   const owner = await createTenant(control)
   await limit(owner, { max_spend_a_day: '12' })
@@ -127,7 +127,7 @@ test('a day costs no more than its cap: placed, extended, taken calls and search
   expect((await place(owner)).status).toBe(201)
 })
 
-test('what began before midnight counts on the day it is paid', async () => {
+test('counts a charge on the day it is made', async () => {
   const { deps } = control
   const owner = await createTenant(control)
   await limit(owner, { max_spend_a_day: '8' })
@@ -140,7 +140,7 @@ test('what began before midnight counts on the day it is paid', async () => {
   expect(await settleJobHold(deps.sql as never, owner.ownerId, { id, cost: 1n }, new Date())).toBe(0n)
 })
 
-test('twenty at once pass the cap no more than one after the other', async () => {
+test('bounds concurrent calls by the cap', async () => {
   const owner = await createTenant(control)
   await limit(owner, { max_spend_a_day: '14.9999' })
   const answers = await Promise.all(Array.from({ length: 20 }, () => place(owner)))
@@ -150,14 +150,14 @@ test('twenty at once pass the cap no more than one after the other', async () =>
   )
 })
 
-test('without money it is the money that is missing, cap or no cap', async () => {
+test('reports the balance before the cap', async () => {
   const poor = await createControl({ config: { trial_balance: '3' } })
   const owner = await createTenant(poor)
   expect((await place(owner)).body.code).toBe('insufficient_balance')
   await poor.close()
 })
 
-test('a campaign waits for the next day without a pause, and tells why', async () => {
+test('makes a campaign wait for the next day, and reports it', async () => {
   const engine = stubEngine(control.deps)
   const owner = await createTenant(control)
   const params = { timezone: 'UTC', window_start: '00:00', window_end: '00:00', quiet_hours: null, concurrency: 10 }

@@ -112,7 +112,7 @@ async function codesOf(which: Target[], sent: Sent): Promise<Record<string, stri
 
 const all = (which: Target[], code: string) => Object.fromEntries(which.map(({ id }) => [id, code]))
 
-test('the table holds every operation', () => {
+test('covers every operation', () => {
   expect(targets.length).toBeGreaterThan(50)
   expect(withBody().length).toBeGreaterThan(15)
 })
@@ -163,19 +163,19 @@ describe('a body that is', () => {
     expect(await codesOf(which, { payload })).toEqual(expected)
   })
 
-  test('null or nothing where one is needed', async () => {
+  test('rejects null and missing values', async () => {
     for (const payload of ['null', '']) {
       const which = withBody().filter(({ id }) => id !== TAKES_NOTHING)
       expect(await codesOf(which, { payload })).toEqual(all(which, 'validation_failed'))
     }
   })
 
-  test('10 MB', async () => {
+  test('returns 413 for 10 MB', async () => {
     const payload = Buffer.alloc(10_000_000, 'a')
     expect(await codesOf(changing(), { payload })).toEqual(all(changing(), 'payload_too_large'))
   })
 
-  test('full of errors is answered by not more than was sent', async () => {
+  test('lists a bounded number of errors', async () => {
     const payload = `{${Array.from({ length: 100_000 }, (_, i) => `"${i}":1`).join()}}`
     const { body } = await send(targets.find(target => target.id === 'place_call')!, { payload })
     expect(body.errors.length).toBe(100)
@@ -195,7 +195,7 @@ describe('a body that is', () => {
     expect(await codesOf(changing(), sent)).toEqual({ ...all(changing(), 'unsupported_media_type'), ...exception })
   })
 
-  test('with one name twice: the last one counts', async () => {
+  test('uses the last of duplicate keys', async () => {
     const target = targets.find(one => one.id === 'add_do_not_call')!
     const bad = '{"phone":"+14155550123","phone":"nonsense"}'
     const good = '{"phone":"nonsense","phone":"+14155550123"}'
@@ -227,7 +227,7 @@ describe('a field', () => {
     ],
   ]
 
-  test('of any wrong value is judged, never tripped over', { timeout: 300_000 }, async () => {
+  test('validates any wrong value', { timeout: 300_000 }, async () => {
     let judged = 0
     for (const target of withBody()) {
       const operation = control.app.operations.find(one => one.id === target.id)
@@ -248,7 +248,7 @@ describe('a field', () => {
 })
 
 describe('an address', () => {
-  test('with an unknown query parameter', async () => {
+  test('rejects unknown query parameters', async () => {
     for (const query of ['?no_such=1', '?no_such', '?%00=1', '?__proto__=1', '?a[b]=c', '?%ff=%fe']) {
       for (const target of targets) {
         const { body } = await send(target, { url: target.url + query })
@@ -257,7 +257,7 @@ describe('an address', () => {
     }
   })
 
-  test('with a page that cannot be', async () => {
+  test('rejects invalid paging', async () => {
     const paged = targets.filter(target => /^list_(?!projects)/.test(target.id))
     expect(paged.length).toBeGreaterThan(7)
     const wrong = [
@@ -298,7 +298,7 @@ describe('an address', () => {
     }
   })
 
-  test('with a filter of garbage', async () => {
+  test('rejects invalid filters', async () => {
     const filtered = targets.filter(target =>
       /^list_(?:calls|contacts|do_not_call|webhook_deliveries)$/.test(target.id),
     )
@@ -316,7 +316,7 @@ describe('an address', () => {
     })
   })
 
-  test('whose parameter names nothing', async () => {
+  test('rejects malformed path parameters', async () => {
     const document = targets.filter(target => target.url.includes(NOBODY) || target.url.includes('NOBODY'))
     const garbage = [
       '%00',
@@ -349,7 +349,7 @@ describe('an address', () => {
 })
 
 describe('a header', () => {
-  test('of garbage', async () => {
+  test('rejects garbage', async () => {
     const target = targets.find(one => one.id === 'list_calls')!
     for (const [name, value] of [
       ['x-api-key', 'svc_\u00ff'],
@@ -371,7 +371,7 @@ describe('a header', () => {
     }
   })
 
-  test('Idempotency-Key that is none', async () => {
+  test('rejects an invalid Idempotency-Key', async () => {
     const posts = targets.filter(target => target.method === 'POST' && target.headers['x-api-key'])
     expect(posts.length).toBeGreaterThan(10)
     for (const target of posts) {
@@ -454,7 +454,7 @@ test('a request without a host is refused by Node itself', async () => {
   expect(await raw('GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n')).toMatchObject({ status: 400 })
 })
 
-test('the tool server takes no more of it', async () => {
+test('applies to MCP, too', async () => {
   const headers = { 'x-api-key': tenant.key, accept: 'application/json, text/event-stream' }
   const call = (name: unknown, args: unknown) => ({
     jsonrpc: '2.0',
@@ -492,7 +492,7 @@ test('the tool server takes no more of it', async () => {
   }
 })
 
-test('afterwards the process serves, and nothing was an error of ours', async () => {
+test('causes no internal error, and the process still serves', async () => {
   expect((await request(control.app, { method: 'GET', url: '/readyz' })).status).toBe(200)
   expect((await tenant.call('GET', '/calls')).status).toBe(200)
   expect(control.deps.log.lines.filter(line => line.level === 'error')).toEqual([])

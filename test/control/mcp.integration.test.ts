@@ -30,7 +30,7 @@ const call = async (client: Client, name: string, args: object = {}) =>
 const problemOf = ({ isError, content }: Result) => (isError ? JSON.parse(content[0]!.text) : null)
 
 describe('tools', () => {
-  test('the seven named ones come first, with schemas of their input and output', async () => {
+  test('lists the seven named tools first, with schemas', async () => {
     const client = await connect()
     const { tools } = await client.listTools()
     expect(tools.slice(0, 7).map(tool => tool.name)).toEqual([
@@ -55,7 +55,7 @@ describe('tools', () => {
     await client.close()
   })
 
-  test('there is one for every operation of the OpenAPI document, but for those that say why not', async () => {
+  test('has a tool for every operation except those marked otherwise', async () => {
     const document = (await request(control.app, { method: 'GET', url: '/openapi.json' })).body
     const listed = Object.entries(document.paths as Record<string, Record<string, { operationId: string }>>)
       .filter(([path]) => path.startsWith('/v1/public'))
@@ -70,7 +70,7 @@ describe('tools', () => {
     await client.close()
   })
 
-  test('a key sees and uses what its scopes allow', async () => {
+  test('lists and runs tools by the scopes of the key', async () => {
     const { value } = await createKey(control.deps, owner.ownerId, { name: 'reader', scopes: ['read'] })
     const client = await connect(value)
     const names = (await client.listTools()).tools.map(tool => tool.name)
@@ -83,7 +83,7 @@ describe('tools', () => {
 })
 
 describe('a call of a tool', () => {
-  test('answers what REST answers, to the letter', async () => {
+  test('returns the REST body as structuredContent', async () => {
     const client = await connect()
     const phone = nextPhone()
     const placed = await call(client, 'place_call', { project_id: owner.projectId, phone, vars: { name: 'Ann' } })
@@ -111,7 +111,7 @@ describe('a call of a tool', () => {
     await client.close()
   })
 
-  test('what is wrong is told as a problem document that points at the argument', async () => {
+  test('returns a problem document that points at the argument', async () => {
     const client = await connect()
     const missing = problemOf(await call(client, 'place_call', { project_id: 'x', phnoe: '1' }))
     expect(missing).toMatchObject({ status: 400, code: 'validation_failed' })
@@ -127,7 +127,7 @@ describe('a call of a tool', () => {
     await client.close()
   })
 
-  test('a dry run asks every gate and rings nobody; a cost can be bounded', async () => {
+  test('runs every check in a dry run without dialling; accepts max_cost', async () => {
     const client = await connect()
     const before = await owner.call('GET', '/calls')
     const dry = await call(client, 'place_call', { project_id: owner.projectId, phone: nextPhone(), dry_run: true })
@@ -154,7 +154,7 @@ describe('a call of a tool', () => {
     await client.close()
   })
 
-  test('with an idempotency key is made once', async () => {
+  test('runs once per idempotency key', async () => {
     const client = await connect()
     const args = { project_id: owner.projectId, phone: nextPhone(), idempotency_key: 'once' }
     const [first, second] = [await call(client, 'place_call', args), await call(client, 'place_call', args)]
@@ -165,7 +165,7 @@ describe('a call of a tool', () => {
   })
 })
 
-describe('the door', () => {
+describe('the endpoint', () => {
   const post = (headers: Record<string, string>, payload: unknown = { jsonrpc: '2.0', id: 1, method: 'ping' }) =>
     request(control.app, {
       method: 'POST',
@@ -175,7 +175,7 @@ describe('the door', () => {
     })
   const bearer = () => ({ authorization: `Bearer ${owner.key}` })
 
-  test('is shut without a key, to other sites, and to other methods', async () => {
+  test('rejects requests without a key, from other origins and with other methods', async () => {
     expect(await post({})).toMatchObject({ status: 401, body: { code: 'unauthorized' } })
     expect((await post({})).headers['www-authenticate']).toMatch(/^Bearer/)
     expect(await post({ ...bearer(), origin: 'https://evil.example' })).toMatchObject({ status: 403 })
@@ -184,7 +184,7 @@ describe('the door', () => {
     expect(get).toMatchObject({ status: 405, headers: { allow: 'POST' } })
   })
 
-  test('shows its limits as REST does', async () => {
+  test('returns the rate limit headers of REST', async () => {
     const answer = await post(bearer())
     expect(answer.body).toEqual({ jsonrpc: '2.0', id: 1, result: {} })
     expect(answer.headers['ratelimit-policy']).toContain('"key"')
@@ -195,7 +195,7 @@ describe('the door', () => {
     ['no JSON', '{', 400],
     ['no JSON-RPC', { a: 1 }, 400],
     ['wrong arguments', { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 5 } }, 200],
-  ])('%s is told, not thrown', async (_, payload, status) => {
+  ])('reports %s as a tool error', async (_, payload, status) => {
     expect((await post(bearer(), payload)).status).toBe(status)
     expect(control.deps.log.lines.filter(line => line.level === 'error')).toEqual([])
   })

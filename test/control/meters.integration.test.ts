@@ -46,7 +46,7 @@ const media: MediaStats = {
 const waited = { endpointing_ms: 0, stt_ms: 0, llm_first_token_ms: 0, tts_first_byte_ms: 0 }
 
 describe('a call', () => {
-  it('is counted once, however often its events are told', async () => {
+  it('is counted once for repeated events', async () => {
     const { body } = await owner.call('POST', '/calls', { project_id: owner.projectId, phone: nextPhone() })
     const turns = [
       { ...waited, total_ms: 700, filler: false },
@@ -72,7 +72,7 @@ describe('a call', () => {
     expect(shown('parley_call_mos_count')).toBe(1)
   })
 
-  it('that brought no sound tells nothing of sound', async () => {
+  it('has no MOS without media', async () => {
     meters.calls.ended(record({ status: 'no_answer' }))
     meters.calls.ended(record({ media: { ...media, packets_received: 0 } }))
     expect(shown('parley_call_mos_count')).toBe(1)
@@ -84,7 +84,7 @@ describe('the estimate of a MOS', () => {
   const mos = (part: Partial<MediaStats>) =>
     estimateMos({ packets_received: 1000, packets_lost: 0, packets_late: 0, jitter_ms: 0, ...part })
 
-  it('is that of G.107 for its defaults, and of G.113 for losses', () => {
+  it('equals G.107 for defaults and G.113 for loss', () => {
     // R = 93.2 less the delay of one packet: 4.4 by annex B.
     expect(mos({})).toBeCloseTo(4.4, 1)
     // 2 % of single losses: Ie,eff = 95 · 2 / 27.1 = 7.0, R = 85.7.
@@ -92,7 +92,7 @@ describe('the estimate of a MOS', () => {
     expect(mos({ packets_received: 800, packets_lost: 200 })).toBeCloseTo(2.6, 1)
   })
 
-  it('falls with loss, with what comes too late and with jitter, and stays on its scale', () => {
+  it('decreases with loss, late packets and jitter, within its scale', () => {
     const falling = [
       mos({}),
       mos({ jitter_ms: 30 }),
@@ -105,8 +105,8 @@ describe('the estimate of a MOS', () => {
   })
 })
 
-describe('what is watched', () => {
-  it('is the age of jobs, by their queue, and of nothing that is not due', async () => {
+describe('state metrics', () => {
+  it('report the age of due jobs by queue', async () => {
     const { deps } = control
     const { oldest_s, waiting } = await callsWaiting()
     await deps.sql.begin(async tx => {
@@ -126,7 +126,7 @@ describe('what is watched', () => {
     expect(shown('parley_jobs_oldest_seconds{queue="webhook.deliver"}')).toBe(0)
   })
 
-  it('is the age of what is on the bus, taken or not, until it is done', async () => {
+  it('report the age of unacknowledged bus entries', async () => {
     const { redis, config } = control.deps
     const { events } = busKeys(config.redis_prefix)
     expect((await readBusAges(redis, config.redis_prefix)).events).toEqual({ pending: 0, oldestMs: 0 })
@@ -144,7 +144,7 @@ describe('what is watched', () => {
     expect(await age()).toEqual({ pending: 0, oldestMs: 0 })
   })
 
-  it('is money that left its ledger, and none that did not', async () => {
+  it('report ledger inconsistencies, and none when consistent', async () => {
     const { deps } = control
     await watchLedger(deps, meters.state)
     expect(shown('parley_ledger_drifted_balances')).toBe(0)

@@ -82,7 +82,7 @@ function placing() {
 
 const LOCK_MS = 200
 
-test('a change of a table that is in use lets calls pass, and is made when there is a moment', async () => {
+test('changes a table in use without blocking calls', async () => {
   const name = await add('alter table calls add column of_a_test int;')
   const reader = await hold('select count(*) from calls')
   const calls = placing()
@@ -111,7 +111,7 @@ test('a change of a table that is in use lets calls pass, and is made when there
   expect(await control.deps.sql`select of_a_test from calls limit 1`).toEqual([{ of_a_test: null }])
 })
 
-test('what finds no moment at all is given up in words, and nothing of it is left', async () => {
+test('reports a lock timeout and leaves nothing', async () => {
   await add('alter table contacts add column of_a_test int; create table left_over (id int);')
   const reader = await hold('select count(*) from contacts')
   const waiting = { lockMs: 20, pauseMs: 1, tries: 3 }
@@ -123,7 +123,7 @@ test('what finds no moment at all is given up in words, and nothing of it is lef
   ran.pop()
 })
 
-test('an index is built while calls go on and another process waits for its turn; broken off, it is built anew', async () => {
+test('builds an index concurrently, and rebuilds an interrupted one', async () => {
   await fillCalls(control.deps.sql, owner.ownerId, owner.projectId, { rows: 20_000 })
   const text = `-- concurrently
 drop index concurrently if exists calls_of_a_test;
@@ -154,7 +154,7 @@ create index concurrently calls_of_a_test on calls (to_phone, md5(summary));
 /** First migration that the rules apply to. Earlier ones ran on small tables. */
 const FIRST_JUDGED = 33
 
-test('no migration does what calls would have to wait for', async () => {
+test('no migration blocks calls', async () => {
   const judged = (await readMigrations()).filter(({ version }) => version >= FIRST_JUDGED)
   expect(judged.length).toBeGreaterThan(2)
   for (const migration of judged) expect([migration.name, hazardsOf(migration)]).toEqual([migration.name, []])
@@ -176,7 +176,7 @@ test.each([
   ["update calls set task = '' where task is null;", /batches/],
   ['delete from calls;', /batches/],
   ['truncate calls;', /a lock/],
-])('%j would be found', (text, words) => {
+])('detects the hazard in %j', (text, words) => {
   expect(hazardsOf({ text }).join('\n')).toMatch(words)
 })
 
@@ -187,6 +187,6 @@ test.each([
   'alter table calls add constraint a check (cost > 0) not valid;',
   '-- safe: one row\nupdate trunks_version set version = 1;',
   'create function a() returns trigger language plpgsql as $$ begin delete from calls; return null; end $$;',
-])('%j may run at any time', text => {
+])('allows %j', text => {
   expect(hazardsOf({ text })).toEqual([])
 })

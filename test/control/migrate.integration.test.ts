@@ -33,14 +33,14 @@ function migrateElsewhere(schema: string): Promise<string> {
   })
 }
 
-test('two processes at once migrate once, and a third has nothing to do', async () => {
+test('migrates once for two concurrent processes', async () => {
   const all = (await readMigrations()).length
   const results = await Promise.all([migrateElsewhere('together'), migrateElsewhere('together')])
   expect(results.sort()).toEqual(['0', String(all)])
   expect(await migrate({ url: database.url, schema: 'together' })).toEqual([])
 })
 
-test('schemas of one database do not see each other', async () => {
+test('isolates schemas of one database', async () => {
   await migrate({ url: database.url, schema: 'one' })
   await migrate({ url: database.url, schema: 'two' })
   const one = connect({ url: database.url, schema: 'one' })
@@ -51,7 +51,7 @@ test('schemas of one database do not see each other', async () => {
   await Promise.all([one.end(), two.end()])
 })
 
-test('a changed, missing or failing migration is told, and what failed leaves nothing', async () => {
+test('reports changed, missing and failing migrations, and rolls back a failed one', async () => {
   const copy = await mkdtemp(join(tmpdir(), 'parley-migrations-'))
   await cp(join(folder, 'migrations'), copy, { recursive: true })
   const next = (await readMigrations()).length + 1

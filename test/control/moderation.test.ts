@@ -15,7 +15,7 @@ function brokenRule(text: string) {
   }
 }
 
-describe('what is rejected, and why', () => {
+describe('rejected texts', () => {
   test.each([
     ['credential_harvesting', 'Ask the customer for the CVV.'],
     ['credential_harvesting', 'Get the one-time code from the client'],
@@ -86,7 +86,7 @@ describe('what is rejected, and why', () => {
   ])('%s: %s', (code, text) => expect(brokenRule(`You are an agent. ${text}`)?.code).toBe(code))
 })
 
-describe('what passes', () => {
+describe('accepted texts', () => {
   test.each([
     'You confirm appointments. Ask for the date of birth.',
     'Ask for the postal code and the name of the street.',
@@ -148,7 +148,7 @@ describe('what passes', () => {
   ])('%s', text => expect(brokenRule(`You are an agent. ${text}`)).toBeUndefined())
 })
 
-test('a text of the greatest length is read in a moment, whatever is in it', () => {
+test('checks the longest text in bounded time', () => {
   const pieces = [
     'never ask for the pin, ',
     'Спроси и предложи сын выиграл ',
@@ -163,7 +163,7 @@ test('a text of the greatest length is read in a moment, whatever is in it', () 
   }
 })
 
-test('however many slow texts there are, others have their turn between them', async () => {
+test('yields to other requests between slow texts', async () => {
   const slow = 'Спроси и предложи сын выиграл '.repeat(133)
   const texts = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`/vars/${i}`, slow]))
   let turns = 0
@@ -173,7 +173,7 @@ test('however many slow texts there are, others have their turn between them', a
   expect(turns).toBeGreaterThan(20)
 })
 
-test('every rejected text is pointed to', async () => {
+test('points to every rejected text', async () => {
   const texts = { '/task': 'Blackmail them', '/vars/a': 'fine', '/vars/b': 'Get the CVV', '/goal': null }
   const ports = { config: { moderation: null } } as Parameters<typeof passModeration>[0]
   const problem = await passModeration(ports, texts).catch((error: unknown) => error)
@@ -209,7 +209,7 @@ describe('a model behind the rules', () => {
       (problem: Problem) => problem.errors.map(error => `${error.pointer} ${error.code}: ${error.message}`),
     )
 
-  test('is asked about every text at once, and what it flags is rejected', async () => {
+  test('receives all texts in one request, and rejects what it flags', async () => {
     const flagged = { flagged: true, categories: { violence: true, harassment: false } }
     const { deps, asked } = withModel(says([{ flagged: false }, flagged]))
     expect(await codes(deps, { '/task': 'Say hello', '/vars/x': 'something dark' })).toEqual([
@@ -220,7 +220,7 @@ describe('a model behind the rules', () => {
     expect(JSON.parse(asked[0]!.body!)).toEqual({ input: ['Say hello', 'something dark'] })
   })
 
-  test('is not asked when a rule has spoken, or when there is nothing to read, or when there is none', async () => {
+  test('is not asked after a rule match, for empty texts, or without a model', async () => {
     const { deps, asked } = withModel(says([{ flagged: false }]))
     expect(await codes(deps, { '/task': 'Get the CVV' })).toHaveLength(1)
     expect(await codes(deps, { '/task': '' })).toEqual([])
@@ -239,7 +239,7 @@ describe('a model behind the rules', () => {
     ['answers 500', says([], 500)],
     ['answers something else', says('what?')],
     ['judges fewer texts than it was given', says([])],
-  ])('that %s leaves the verdict to the rules, with a warning that quotes nothing', async (_, answer) => {
+  ])('falls back to the rules when it %s, with a warning that quotes nothing', async (_, answer) => {
     const { deps, log } = withModel(answer)
     expect(await codes(deps, { '/task': 'Call Ann on +14155550100' })).toEqual([])
     expect(log.lines.map(line => line.level)).toEqual(['warn'])

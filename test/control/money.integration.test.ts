@@ -28,7 +28,7 @@ describe('arithmetic', () => {
 
   test.each(['', '-1', '1.23456', '1e3', '1,5', ' 1'])('%j is not money', text => expect(() => toUnits(text)).toThrow())
 
-  test('text comes back', () => {
+  test('formats what it parsed', () => {
     fc.assert(fc.property(fc.bigInt({ min: 0n, max: 10n ** 15n }), units => toUnits(fromUnits(units)) === units))
     expect(fromUnits(-5n)).toBe('-0.0005')
   })
@@ -45,7 +45,7 @@ describe('arithmetic', () => {
     expect(costOf({ price, factorPercent }, seconds)).toBe(cost),
   )
 
-  test('seconds for money are the most that it pays for', () => {
+  test('rounds seconds for an amount down', () => {
     const tariff = fc.record({ price: fc.bigInt({ min: 1n, max: 10n ** 6n }), factorPercent: fc.constantFrom(50, 100) })
     fc.assert(
       fc.property(
@@ -103,7 +103,7 @@ describe('the ledger', () => {
     expect(balance.available).toBeGreaterThanOrEqual(0n)
   }
 
-  test('a call’s whole life', async () => {
+  test('settles a whole call', async () => {
     const owner = await account('9.0000')
     const id = call()
     expect(await hold(owner, id)).toBe(1)
@@ -118,7 +118,7 @@ describe('the ledger', () => {
     await audit(owner)
   })
 
-  test('never more is captured than was held for', async () => {
+  test('never captures more than the hold', async () => {
     const owner = await account('100.0000')
     const id = call()
     await hold(owner, id)
@@ -126,7 +126,7 @@ describe('the ledger', () => {
     await audit(owner)
   })
 
-  test('twenty at once on money for three', async () => {
+  test('grants 3 of 20 concurrent holds when the balance covers three', async () => {
     const owner = await account('17.0000')
     const taken = await Promise.all(Array.from({ length: 20 }, () => hold(owner, call())))
     expect(taken.filter(Boolean)).toHaveLength(3)
@@ -134,7 +134,7 @@ describe('the ledger', () => {
     await audit(owner)
   })
 
-  test('twenty extensions of one hold at once end with the money', async () => {
+  test('stops concurrent extensions of one hold at the balance', async () => {
     const owner = await account('20.0000')
     const id = call()
     await hold(owner, id)
@@ -144,7 +144,7 @@ describe('the ledger', () => {
     await audit(owner)
   })
 
-  test('a hold grows no further than it may, whatever the balance', async () => {
+  test('never extends a hold beyond its maximum', async () => {
     const owner = await account('100.0000')
     const id = call()
     await hold(owner, id)
@@ -180,7 +180,7 @@ describe('the ledger', () => {
     )
   })
 
-  test('the database itself refuses what must not be', async () => {
+  test('rejects invalid entries in the database', async () => {
     const owner = await account('1.0000')
     await expect(sql`update balances set available = -1 where owner_id = ${owner}`).rejects.toThrow(/check/)
     await expect(sql`delete from ledger_entries where owner_id = ${owner}`).rejects.toThrow('append-only')

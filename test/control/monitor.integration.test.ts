@@ -51,7 +51,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     await rig?.close()
   })
 
-  test('the token allows what the mode allows, and the engine is told', async () => {
+  test('issues a token with the permissions of the mode, and notifies the engine', async () => {
     const tenant = await createTenant(rig)
     const { id } = await live(tenant)
     const room = `${PREFIX}monitor-${id}`
@@ -98,7 +98,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     }
   })
 
-  test('the mode of who is there changes in place, with what it allows', async () => {
+  test('changes the mode and permissions of a connected operator in place', async () => {
     const tenant = await createTenant(rig)
     const { id } = await live(tenant)
     const room = `${PREFIX}monitor-${id}`
@@ -128,7 +128,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     expect((await tenant.call('DELETE', `/calls/${id}/monitor/${first.monitor_id}`)).status).toBe(200)
   })
 
-  test('what happens is kept and streamed; the room ends with the talk', async () => {
+  test('stores and streams monitor events; deletes the room at the end of the call', async () => {
     const tenant = await createTenant(rig)
     const { id, emit } = await live(tenant)
     const { body } = await monitor(tenant, id, { mode: 'whisper' })
@@ -168,7 +168,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     await late.ended()
   })
 
-  test('only a live answered call of one’s own can be followed', async () => {
+  test('monitors only live answered calls of the owner', async () => {
     const tenant = await createTenant(rig)
     const other = await createTenant(rig)
     const id = '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01'
@@ -198,7 +198,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     expect(commands.filter(one => one.call_id === talking.id)).toEqual([])
   })
 
-  test('a replay by Idempotency-Key comes without the token', async () => {
+  test('omits the token from an idempotent replay', async () => {
     const tenant = await createTenant(rig)
     const { id } = await live(tenant)
     const ask = () => tenant.call('POST', `/calls/${id}/monitor`, { mode: 'listen' }, { 'idempotency-key': 'one' })
@@ -208,7 +208,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
     expect(second.body).toEqual({ ...first.body, token: undefined })
   })
 
-  test('a project’s transfers are in the plan', async () => {
+  test("sends the project's transfer targets in the plan", async () => {
     const tenant = await createTenant(rig)
     const sales = { name: 'Sales', to: 'browser', description: 'Who wants to buy' }
     const patch = (transfers: object[]) => tenant.call('PATCH', `/projects/${tenant.projectId}`, { transfers })

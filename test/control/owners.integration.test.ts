@@ -205,7 +205,7 @@ async function everythingOf(owner: Owned): Promise<unknown> {
 const named = (): Operation[] =>
   control.app.operations.filter(operation => operation.url.includes(':') || operation.id === 'place_call')
 
-test('somebody else’s object is not there, whoever asks for whatever', async () => {
+test('returns 404 for an object of another owner in every operation', async () => {
   const before = await everythingOf(alice)
   const seen: string[] = []
   for (const operation of named()) {
@@ -222,7 +222,7 @@ test('somebody else’s object is not there, whoever asks for whatever', async (
   expect(await everythingOf(alice)).toEqual(before)
 })
 
-test('nor is it under an object of one’s own', async () => {
+test('returns 404 below an own object, too', async () => {
   const before = await everythingOf(alice)
   const mixed: Record<string, Names> = {
     bind_number: { ...bob.names, number: alice.names['number']! },
@@ -252,7 +252,7 @@ test('nor is it under an object of one’s own', async () => {
   expect(await everythingOf(alice)).toEqual(before)
 })
 
-test('lists show what is one’s own, also when filtered by what is not', async () => {
+test('lists only own objects, also with filters for others', async () => {
   for (const operation of control.app.operations.filter(({ id }) => id.startsWith('list_'))) {
     if (operation.url.includes(':')) continue
     const url = operation.url
@@ -271,7 +271,7 @@ test('lists show what is one’s own, also when filtered by what is not', async 
   }
 })
 
-test('the fixtures are there for their owner, so the table proves something', async () => {
+test('finds the fixtures for their owner', async () => {
   const gets = named().filter(({ method, id }) => method === 'GET' && !/^(?:stream_|get_call_)/.test(id))
   expect(gets.length).toBeGreaterThan(5)
   for (const operation of gets) {

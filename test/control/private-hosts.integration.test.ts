@@ -28,7 +28,7 @@ test.each([
   [{ outbound_proxy: '10.0.0.5' }, '/outbound_proxy'],
   [{ outbound_proxy: 'sip:proxy@10.0.0.5:5080;lr' }, '/outbound_proxy'],
   [{ outbound_proxy: 'sips:[fd00::1]:5061' }, '/outbound_proxy'],
-])('%j is told to be where no trunk may be', async (fields, pointer) => {
+])('rejects %j as a private address', async (fields, pointer) => {
   const answer = await owner.call('POST', '/trunks', { ...line, ...fields })
   expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed'])
   expect(answer.body.errors).toEqual([
@@ -37,17 +37,17 @@ test.each([
 })
 
 test.each([{}, { host: '1.1.1.1' }, { host: '192.168.7.9' }, { outbound_proxy: 'sip:192.168.7.9:5060;transport=tcp' }])(
-  '%j is fine: public, named by the operator, or a name that is judged when it is used',
+  'accepts %j: public, allowed by the operator, or a name that is resolved later',
   async fields => expect((await owner.call('POST', '/trunks', { ...line, ...fields })).status).toBe(201),
 )
 
-test('a trunk cannot be moved inside either', async () => {
+test('rejects an update to a private host', async () => {
   const { id } = (await owner.call('POST', '/trunks', line)).body
   expect((await owner.call('PATCH', `/trunks/${id}`, { host: '10.0.0.1' })).body.errors[0].code).toBe('private_address')
   expect((await owner.call('GET', `/trunks/${id}`)).body.host).toBe('carrier.example')
 })
 
-describe('unless the operator says otherwise, trunks may be inside', () => {
+describe('private trunk hosts', () => {
   const settings = (env: Record<string, string>) =>
     controlConfig(readConfig({ PARLEY_HOME: tmpdir(), PARLEY_SECRET: 'of sixteen letters', ...env }))
       .trunk_private_hosts
@@ -64,12 +64,12 @@ describe('unless the operator says otherwise, trunks may be inside', () => {
     [{ TRUNK_PRIVATE_HOSTS: '10.0.0.0/8, fd00::1' }, ['10.0.0.0/8', 'fd00::1']],
   ])('%j: %j', (env, expected) => expect(settings(env as Record<string, string>)).toEqual(expected))
 
-  it('is told when it is no setting', () => {
+  it('rejects an invalid setting', () => {
     expect(() => settings({ TRUNK_PRIVATE_HOSTS: 'some' })).toThrow('TRUNK_PRIVATE_HOSTS')
   })
 })
 
-test('who asks for a check while engines have no time for it is told so at once', async () => {
+test('returns 503 at once when all engines are busy with trunk checks', async () => {
   const engine = control.engine(`examiner-${randomUUID()}`)
   let own = false
   engine.onTrunkCheck(() => Promise.reject(new TrunkChecksBusy(own)))

@@ -41,7 +41,7 @@ async function planOf(owner: Tenant) {
   return { plan, secrets, wire: JSON.stringify(offered) }
 }
 
-test('they are saved in their order, read back, and have documented defaults', async () => {
+test('stores and returns providers in order, with documented defaults', async () => {
   const owner = await createTenant(control)
   const path = `/projects/${owner.projectId}`
   expect((await owner.call('GET', path)).body).toMatchObject({
@@ -67,14 +67,14 @@ test.each([
   [{ text_to_speech: [{ provider: 'elevenlabs', api_key_secret: 'A' }] }, '/text_to_speech/0/voice'],
   [{ text_to_speech: [{ ...chosen.text_to_speech[2], model: 'm' }] }, '/text_to_speech/0/model'],
   [{ text_to_speech: [{ ...chosen.text_to_speech[0], base_url: 'https://x.test' }] }, '/text_to_speech/0/base_url'],
-])('%j is 400 at %s', async (part, pointer) => {
+])('returns 400 for %j at %s', async (part, pointer) => {
   const owner = await createTenant(control)
   const answer = await owner.call('PATCH', `/projects/${owner.projectId}`, part)
   expect(answer.status).toBe(400)
   expect(answer.body.errors.map((error: { pointer: string }) => error.pointer)).toContain(pointer)
 })
 
-test('a plan names them with their order, and their keys travel sealed', async () => {
+test('sends providers in order, with sealed keys', async () => {
   const owner = await createTenant(control)
   for (const name of [...names, 'OTHER']) await owner.call('POST', '/secrets', { name, value: `value of ${name}` })
   await owner.call('PATCH', `/projects/${owner.projectId}`, chosen)
@@ -103,7 +103,7 @@ test('a plan names them with their order, and their keys travel sealed', async (
   expect(wire).not.toContain('value of')
 })
 
-test('a secret that is not there is left out, as in the headers of tools, and the call goes on', async () => {
+test('omits a missing secret and continues the call', async () => {
   const owner = await createTenant(control)
   await owner.call('POST', '/secrets', { name: 'ELEVEN', value: 'v' })
   expect((await owner.call('PATCH', `/projects/${owner.projectId}`, chosen)).status).toBe(200)
@@ -112,7 +112,7 @@ test('a secret that is not there is left out, as in the headers of tools, and th
   expect(secrets).toEqual({ tool_headers: {}, llm_api_key: null, vendor_keys: { ELEVEN: 'v' } })
 })
 
-test('projects and plans from before there was a choice are read as they were', async () => {
+test('reads projects and plans that have no providers', async () => {
   const owner = await createTenant(control)
   const { sql } = control.deps
   await sql`update projects set settings = settings - 'llm_fallback' - 'speech_to_text' - 'text_to_speech'

@@ -20,10 +20,10 @@ describe('vars', () => {
 })
 
 describe('phones', () => {
-  test.each(['+14155550100', '+79991234567', '+442071838750', '+12015550123'])('%s is possible', phone =>
+  test.each(['+14155550100', '+79991234567', '+442071838750', '+12015550123'])('accepts %s', phone =>
     expect(Phone.safeParse(phone).success).toBe(true),
   )
-  test.each(['', '+', '+7', '79991234567', '+7999123456789012', '+1 415', '+１４１５'])('%s is not', phone =>
+  test.each(['', '+', '+7', '79991234567', '+7999123456789012', '+1 415', '+１４１５'])('rejects %s', phone =>
     expect(Phone.safeParse(phone).success).toBe(false),
   )
   test.each([
@@ -35,7 +35,7 @@ describe('phones', () => {
   ])('SIP’s %s is %s', (text, number) => expect(toE164(text)).toBe(number))
 })
 
-test('ids are UUIDv7 of their millisecond, sort as made, and do not repeat', () => {
+test('generates sortable, unique UUIDv7 of the millisecond', () => {
   const ids = Array.from({ length: 20_000 }, () => uuidv7(1_700_000_000_000))
   expect(new Set(ids).size).toBe(ids.length)
   expect(ids[0]).toMatch(/^018bcfe5-6800-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -49,7 +49,7 @@ test('random text is base62 and long', () => {
   expect(randomBase62()).not.toBe(randomBase62())
 })
 
-test('of a database error no value is logged', () => {
+test('logs no values of a database error', () => {
   const error = Object.assign(new Error('duplicate key (phone)=(+79991234567)'), {
     name: 'PostgresError',
     code: '23505',
@@ -69,7 +69,7 @@ describe('moderation', () => {
     'Спроси, удобно ли сейчас говорить, и предложи скидку.',
     'The police station is next door.',
     'Ask for the postal code.',
-  ])('lets pass: %s', async text => expect(await found(text)).toEqual([]))
+  ])('accepts: %s', async text => expect(await found(text)).toEqual([]))
   test.each([
     'Ask the customer for the CVV.',
     'Get the one-time code from the client',

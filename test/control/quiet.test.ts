@@ -31,36 +31,36 @@ const call = (transcript: Turn[], part: Partial<CallRecord> = {}) =>
   quietOf(record({ talked_ms: 20_000, transcript, ...part }))
 
 describe('dead air', () => {
-  it('is a silence after the caller that is longer than any latency', () => {
+  it('starts after the maximum latency', () => {
     expect(call([caller(0, 1000), agent(3500, 20_000)]).deadAir).toEqual([2500])
     expect(call([caller(0, 1000), agent(1000 + DEAD_MS, 20_000)]).deadAir).toEqual([])
     expect(call([caller(0, 1000), agent(1001 + DEAD_MS, 20_000)]).deadAir).toEqual([DEAD_MS + 1])
   })
 
-  it('is not the caller’s time to think, nor what is before the first sound', () => {
+  it('ignores thinking time of the caller and time before the first speech', () => {
     expect(call([agent(5000, 6000), caller(15_000, 16_000), agent(17_000, 20_000)]).deadAir).toEqual([])
   })
 
-  it('ends with whoever speaks first, and with the call', () => {
+  it('ends with the next speaker or the call', () => {
     expect(call([agent(0, 500), caller(600, 1000), caller(5000, 6000), agent(6500, 20_000)]).deadAir).toEqual([4000])
     expect(call([agent(0, 500), caller(600, 1000)]).deadAir).toEqual([19_000])
   })
 
-  it('goes on behind a filler while the tool runs', () => {
+  it('continues after a filler while the tool runs', () => {
     const transcript = [caller(0, 1000), agent(1500, 2500), turn('tool', 1200, 9000), agent(9500, 20_000)]
     expect(call(transcript, { tool_calls: [tool('find_order', 1200, 7800)] }).deadAir).toEqual([7000])
     // It was done before the silence began: the agent had said what there was to say.
     expect(call(transcript, { tool_calls: [tool('find_order', 1200, 1000)] }).deadAir).toEqual([])
   })
 
-  it('is judged by who was heard to the end, where they spoke at once', () => {
+  it('uses the later end of overlapping speech', () => {
     expect(call([agent(0, 5000), caller(1000, 2000), caller(9000, 9500), agent(10_000, 20_000)]).deadAir).toEqual([])
     expect(call([agent(0, 2000), caller(1000, 5000), agent(9000, 20_000)]).deadAir).toEqual([4000])
     // The order of a transcript is not always that of the sounds.
     expect(call([agent(9000, 20_000), caller(1000, 5000)]).deadAir).toEqual([4000])
   })
 
-  it('is nobody’s who is not there: an operator, a machine, who the caller was given to', () => {
+  it('ignores operators, machines and transferred time', () => {
     expect(call([caller(0, 1000), turn('operator', 9000, 20_000)]).deadAir).toEqual([])
     for (const answered_by of ['machine', 'screening'] as const) {
       expect(call([caller(0, 1000), agent(9000, 20_000)], { answered_by })).toEqual({ deadAir: [], share: null })
@@ -72,18 +72,18 @@ describe('dead air', () => {
   })
 })
 
-describe('the quiet share', () => {
-  it('is what is left of the time since the first sound', () => {
+describe('silence ratio', () => {
+  it('is the time since the first speech without speech', () => {
     expect(call([agent(10_000, 12_000), caller(13_000, 15_000), agent(15_000, 20_000)]).share).toBeCloseTo(0.1)
     expect(call([agent(0, 20_000)]).share).toBe(0)
   })
 
-  it('cannot be told where nothing was said', () => {
+  it('is null without speech', () => {
     expect(call([])).toEqual({ deadAir: [], share: null })
     expect(call([turn('tool', 0, 1000)])).toEqual({ deadAir: [], share: null })
   })
 
-  it('is a share, and dead air a part of it, whatever is said when', () => {
+  it('is at most 1, and at least the dead air', () => {
     const turns = fc.array(
       fc
         .record({

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
-test('a key has its window in all processes together, says so, and gets it back', async () => {
+test('limits a key across processes, with headers, and resets after the window', async () => {
   const owner = await createTenant(control)
   const other = await buildApp(control.deps)
   const ask = (app = control.app) =>
@@ -29,21 +29,21 @@ test('a key has its window in all processes together, says so, and gets it back'
   await other.close()
 })
 
-test('another key is not touched by it', async () => {
+test('keeps keys independent', async () => {
   const [a, b] = [await createTenant(control), await createTenant(control)]
   await Promise.all(Array.from({ length: 7 }, () => a.call('GET', '/projects')))
   expect((await a.call('GET', '/projects')).status).toBe(429)
   expect((await b.call('GET', '/projects')).status).toBe(200)
 })
 
-test('the limit comes before scope and body', async () => {
+test('checks the limit before scope and body', async () => {
   const reader = await createTenant(control, { scopes: ['read'] })
   const statuses = []
   for (let i = 0; i < 6; i++) statuses.push((await reader.call('POST', '/calls', {})).status)
   expect(statuses).toEqual([403, 403, 403, 403, 403, 429])
 })
 
-test('who has no key is counted by address', async () => {
+test('limits requests without a key by address', async () => {
   const ask = (remoteAddress: string) =>
     request(control.app, { method: 'GET', url: '/v1/public/projects', remoteAddress })
   const statuses = []
@@ -55,7 +55,7 @@ test('who has no key is counted by address', async () => {
   expect((await request(control.app, { ...withKey, headers: { 'x-api-key': owner.key } })).status).toBe(200)
 })
 
-test('without Redis requests are served', async () => {
+test('serves requests without Redis', async () => {
   const owner = await createTenant(control)
   const redis = { eval: () => Promise.reject(new Error('away')) }
   const app = await buildApp({ ...control.deps, redis: redis as never })

@@ -44,7 +44,7 @@ function twist(part: (real: LiveKit) => Partial<LiveKit>): void {
   rig.deps.livekit = { ...real, ...part(real) }
 }
 
-describe.skipIf(livekitBinary === null)('with looks of our own', () => {
+describe.skipIf(livekitBinary === null)('with explicit reconciliation', () => {
   beforeEach(async () => {
     rig = await createRig({ sweeps: false, config: { engine_gone_ms: 400 } })
     engine = await startEngine(rig)
@@ -56,7 +56,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     await rig?.close()
   })
 
-  test('one room that LiveKit cannot tell of does not keep the agent from all others', async () => {
+  test('reconciles other rooms when LiveKit fails for one', async () => {
     const tenant = await createTenant(rig)
     const ill = await rig.session(tenant)
     await rig.join(ill)
@@ -87,7 +87,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect((await rig.deps.livekit!.participants(name)).map(({ identity }) => identity)).not.toContain(caller)
   })
 
-  test('who stayed after the end is shown out, and not billed again, also where LiveKit’s clock is ahead', async () => {
+  test('removes a caller who stays after the end, without billing again', async () => {
     twist(real => ({
       participants: async room =>
         (await real.participants(room)).map(one => ({ ...one, joinedAt: one.joinedAt + 30_000 })),
@@ -104,7 +104,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect(toldTo(peer)).toEqual({ 'parley.ended': 'agent_hangup' })
   })
 
-  test('who reloads the page while the engine gives the old one up gets a dialogue, not the door', async () => {
+  test('starts a new session for a reload while the engine ends the old one', async () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     const first = await rig.join(session)
@@ -124,7 +124,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect(await callsOf(tenant)).toHaveLength(2)
   })
 
-  test('who comes back after the end gets a dialogue, not the door, also where the end is heard of late', async () => {
+  test('starts a new session for a caller who rejoins after the end, even with late events', async () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     const room = roomOf(session.token)
@@ -143,7 +143,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect([again.endedBy(), toldTo(again)]).toEqual([null, {}])
   })
 
-  test('who comes back while the one before is about to be shown out stays, and gets a dialogue', async () => {
+  test('starts a new session for a caller who rejoins before the removal', async () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     const room = roomOf(session.token)
@@ -179,7 +179,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect([again.endedBy(), toldTo(again)]).toEqual([null, {}])
   })
 
-  test('a dialogue is extended at half the price, as far as the money goes', async () => {
+  test('extends a session at half the price while the balance lasts', async () => {
     const tenant = await createTenant(rig)
     await rig.deps.sql`update balances set available = 60000 where owner_id = ${tenant.ownerId}`
     await rig.join(await rig.session(tenant))
@@ -198,7 +198,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect(await moneyOf(rig, tenant)).toMatchObject({ available: '17917', held: '0', open_holds: 0, sum: '0' })
   })
 
-  test('the room of another installation’s call is not ours to close', async () => {
+  test('ignores rooms of other installations', async () => {
     const room = `${PREFIX}monitor-0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01`
     const stranger = await rig.join({
       url: rig.livekit.url,
@@ -208,7 +208,7 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     expect([stranger.endedBy(), await rig.deps.livekit!.rooms()]).toEqual([null, [room]])
   })
 
-  test('news that come by the hundred are not looked at by the hundred, and the last is not missed', async () => {
+  test('coalesces hundreds of webhooks, without missing the last', async () => {
     const looks: string[] = []
     let free = () => {}
     const held = new Promise<void>(resolve => (free = resolve))
@@ -250,11 +250,11 @@ describe.skipIf(livekitBinary === null)('with looks of our own', () => {
     rig.deps.sql`update realtime_sessions set closed_at = ${at}, closed_reason = ${reason} where call_id = ${callId}`
 })
 
-describe.skipIf(livekitBinary === null)('an operator who was shown out', () => {
+describe.skipIf(livekitBinary === null)('a removed operator', () => {
   afterEach(() => rig?.close())
 
   test.each([{ webhook: false }, { webhook: true }])(
-    'does not come back with the old token %o',
+    'cannot rejoin with the old token %o',
     async ({ webhook }) => {
       rig = await createRig({ webhook, config: { room_sweep_ms: webhook ? 600_000 : 200 } })
       const tenant = await createTenant(rig)
@@ -296,7 +296,7 @@ describe.skipIf(livekitBinary === null)('an operator who was shown out', () => {
   )
 })
 
-test('a caller who is shown out keeps the token, also where LiveKit revokes tokens of whom it removes', async () => {
+test('lets a removed caller keep the token', async () => {
   const bodies: string[] = []
   const server = createServer((request, response) => {
     let body = ''

@@ -22,7 +22,7 @@ const look = (
     : null,
 })
 
-describe('what is due in a room', () => {
+describe('due action for a room', () => {
   test.each<[string, RoomState, ReturnType<typeof stepOf>]>([
     ['nobody is there', look({ callerSince: null }), 'nothing'],
     ['nobody is there any more', look({ callerSince: null }, { answered: true }), 'nothing'],
@@ -57,13 +57,13 @@ describe('what is due in a room', () => {
     expect(stepOf(seen, 4 * SECOND)).toBe(step)
   })
 
-  test('a dialogue that no engine took never began, any other one ended', () => {
+  test('records a session that no engine claimed as failed, any other as ended', () => {
     expect(noticeOf('queue_expired')).toEqual({ 'parley.problem': 'no_capacity' })
     expect(noticeOf('balance_exhausted')).toEqual({ 'parley.ended': 'balance_exhausted' })
   })
 })
 
-test('rooms are told apart by their names', () => {
+test('parses room names', () => {
   const ours = { prefix: 'parley-' }
   const callId = '0195f2c4-7a10-7c3e-9b1d-5e8f2a6c4d01'
   const talk = newTalkRoom(ours)
@@ -77,7 +77,7 @@ test('rooms are told apart by their names', () => {
   expect(agentOf(callId)).toBe(`agent-${callId}`)
 })
 
-describe('a project is ready', () => {
+describe('project readiness', () => {
   const anthropic = { provider: 'anthropic', model: 'm', api_key_secret: 'A' } as const
   const google = { provider: 'google', model: 'm', api_key_secret: 'G' } as const
   const open = {
@@ -134,7 +134,7 @@ describe('settings', () => {
       /LIVEKIT_PUBLIC_URL needs LIVEKIT_URL/,
     ],
     ['a prefix that is no name', { LIVEKIT_ROOM_PREFIX: 'a b' }, /LIVEKIT_ROOM_PREFIX/],
-  ])('%s is refused', (_, env, message) => {
+  ])('rejects %s', (_, env, message) => {
     expect(() => readConfig(env)).toThrow(message)
   })
 
@@ -148,7 +148,7 @@ describe('settings', () => {
       'in the clear among servers',
       { ...keys, LIVEKIT_URL: 'ws://livekit:7880', LIVEKIT_PUBLIC_URL: 'wss://rtc.example.com' },
     ],
-  ])('%s is taken', (_, env) => {
+  ])('accepts %s', (_, env) => {
     expect(readConfig(env)).toMatchObject({ ...env, LIVEKIT_ROOM_PREFIX: 'parley-' })
   })
 })

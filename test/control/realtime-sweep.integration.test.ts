@@ -38,10 +38,10 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
     await rig?.close()
   })
 
-  describe('with the sweep of every day', () => {
+  describe('with the regular sweep', () => {
     beforeEach(() => setUp())
 
-    test('it finds who joined within three seconds, and who stayed after the end', async () => {
+    test('finds joins within three seconds, and participants who stayed', async () => {
       const tenant = await createTenant(rig)
       const peer = await rig.join(await rig.session(tenant))
       const joined = performance.now()
@@ -61,10 +61,10 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
     })
   })
 
-  describe('with looks of our own', () => {
+  describe('with explicit reconciliation', () => {
     beforeEach(() => setUp({ sweeps: false, config: { engine_gone_ms: 400 } }))
 
-    test('two processes that look at the same time start one dialogue, also with the last of the money', async () => {
+    test('starts one session when two processes reconcile concurrently', async () => {
       const others = [rig.deps, otherProcess('control-2'), otherProcess('control-3')]
       // One minute's worth, to the unit: who is slower finds none left, and must not show out the caller for it.
       for (const [round, money] of [1_000_000, 25_000, 1_000_000, 25_000].entries()) {
@@ -90,7 +90,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       }
     })
 
-    test('an engine that vanished: the caller is told after two looks, and may begin anew at once', async () => {
+    test('notifies the caller after two sweeps when the engine is gone, and allows a new session', async () => {
       const tenant = await createTenant(rig)
       const session = await rig.session(tenant)
       const peer = await rig.join(session)
@@ -137,7 +137,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       expect(toldTo(again)).toEqual({ 'parley.ended': 'engine_lost' })
     })
 
-    test('an agent that was away for a moment is not given up', async () => {
+    test('tolerates a short absence of the agent', async () => {
       const tenant = await createTenant(rig)
       const peer = await rig.join(await rig.session(tenant))
       const watch = createRoomSweep(rig.deps)
@@ -158,7 +158,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       expect([peer.endedBy(), toldTo(peer)]).toEqual([null, {}])
     })
 
-    test('while LiveKit is away it is said once, and nothing counts as seen', async () => {
+    test('logs an unavailable LiveKit once, and changes nothing', async () => {
       const tenant = await createTenant(rig)
       await rig.session(tenant)
       const watch = createRoomSweep(rig.deps)
@@ -179,7 +179,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
       }, 'the call')
     })
 
-    test('erasing an account takes its sessions along; who joins afterwards meets nobody', async () => {
+    test('erases sessions with the account, and admits no later join', async () => {
       const tenant = await createTenant(rig)
       const session = await rig.session(tenant, { contact: { name: 'Ann' }, vars: { name: 'Ann' } })
       const { clock } = rig.deps

@@ -43,7 +43,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     await rig?.close()
   })
 
-  test('is an address and a token for one room and one identity, and costs and holds nothing', async () => {
+  test('returns a URL and a token for one room and identity, without a hold', async () => {
     const tenant = await createTenant(rig)
     const before = await moneyOf(rig, tenant)
     const answer = await tenant.call('POST', '/realtime/session', { project_id: tenant.projectId })
@@ -71,7 +71,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect((await claimsOf(other.token)).video!.room).not.toBe(claims.video!.room)
   })
 
-  test('asked for twice under one Idempotency-Key is one, whose token is shown once', async () => {
+  test('is created once per Idempotency-Key, and its token is shown once', async () => {
     const tenant = await createTenant(rig)
     const ask = () =>
       tenant.call('POST', '/realtime/session', { project_id: tenant.projectId }, { 'idempotency-key': 'once' })
@@ -84,7 +84,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect(row).toEqual({ n: 1 })
   })
 
-  test('passes every gate, in its order', async () => {
+  test('runs every check in order', async () => {
     const tenant = await createTenant(rig, { scopes: ['write'] })
     const other = await createTenant(rig)
     const { sql, config } = rig.deps
@@ -132,7 +132,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     await rig.session(poor)
   })
 
-  test('is refused within two seconds where LiveKit hangs or has gone', async () => {
+  test('returns 503 within two seconds when LiveKit hangs or is down', async () => {
     const tenant = await createTenant(rig)
     const keys = { apiKey: 'k', apiSecret: 's', prefix: PREFIX, publicUrl: 'wss://rtc.example.com' }
     const silent = createServer(socket => void sockets.push(socket)).listen(0, '127.0.0.1')
@@ -161,7 +161,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     silent.close()
   })
 
-  test('becomes a call when somebody joins, is billed by the half, and ends for who stays', async () => {
+  test('becomes a call at the join, costs half the price, and ends with the room', async () => {
     const tenant = await createTenant(rig)
     const phone = nextPhone()
     const session = await rig.session(tenant, {
@@ -224,7 +224,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     })
   })
 
-  test('a second join is a second call, also while the first one is still being wrapped up', async () => {
+  test('starts a second call for a second join, also during the wrap-up of the first', async () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant, { contact: { name: 'Bob' } })
     const first = await rig.join(session)
@@ -252,7 +252,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect((await tenant.call('GET', '/contacts')).body.total).toBe(0)
   })
 
-  test('a call that ended without a word of its closing ends the room all the same', async () => {
+  test('deletes the room of a call that ended without call.closing', async () => {
     const tenant = await createTenant(rig)
     const peer = await rig.join(await rig.session(tenant))
     const dialogue = await engine.answer(await engine.next())
@@ -261,7 +261,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect(toldTo(peer)).toEqual({ 'parley.ended': 'model_error' })
   })
 
-  test('what stands against it at the join is told, and nothing is held', async () => {
+  test('reports a failed check at the join, without a hold', async () => {
     const { sql, config } = rig.deps
     const refusals: [string, (tenant: Tenant) => Promise<unknown>][] = [
       [
@@ -298,7 +298,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     livekit = rig.deps.livekit!
   })
 
-  test('nobody takes it in time: the client hears of it, and the hold goes back', async () => {
+  test('notifies the client and releases the hold when no engine claims the session', async () => {
     rig.deps.config.web_queue_expiry_ms = 3000
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
@@ -325,7 +325,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect(engine.plans).toEqual([])
   })
 
-  test('hanging up over the API ends a dialogue that nobody has taken', async () => {
+  test('ends an unclaimed session by the hangup operation', async () => {
     const tenant = await createTenant(rig)
     const session = await rig.session(tenant)
     await engine.stop()
@@ -340,7 +340,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     livekit = rig.deps.livekit!
   })
 
-  test('a caller who asks not to be called is listed by the telephone of the session', async () => {
+  test("adds the session's phone to the do-not-call list", async () => {
     const tenant = await createTenant(rig)
     const phone = nextPhone()
     await rig.join(await rig.session(tenant, { contact: { phone } }))
@@ -350,7 +350,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect((await tenant.call('GET', '/do-not-call')).body.items).toMatchObject([{ phone, source: 'caller' }])
   })
 
-  test('a forged webhook is refused, an unknown room is nobody’s', async () => {
+  test('rejects a forged webhook, and ignores unknown rooms', async () => {
     const body = JSON.stringify({ event: 'participant_joined', room: { name: `${PREFIX}talk-x` } })
     const send = (headers: Record<string, string>, payload = body) =>
       request(rig.app, {
@@ -382,7 +382,7 @@ describe.skipIf(livekitBinary === null)('a realtime session', () => {
     expect([stranger.endedBy(), stranger.attributes, engine.plans]).toEqual([null, [], []])
   })
 
-  test('old sessions are forgotten, younger ones are not', async () => {
+  test('deletes old sessions only', async () => {
     const tenant = await createTenant(rig)
     await rig.session(tenant)
     await rig.session(tenant)

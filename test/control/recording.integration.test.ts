@@ -73,7 +73,7 @@ const ready = (tenant: Tenant, call_id: string, recording: RecordingInfo) =>
   })
 
 describe('a recording', () => {
-  test('is there with its address once the call has ended, whole', async () => {
+  test('is available with its URL after the call', async () => {
     const owner = await createTenant(control)
     const id = await recorded(owner)
     const url = `http://control.test/v1/public/calls/${id}/recording`
@@ -92,7 +92,7 @@ describe('a recording', () => {
     expect([head.status, head.bytes.length, head.headers['content-length']]).toEqual([200, 0, String(sound.length)])
   })
 
-  test('comes in parts for players that seek', async () => {
+  test('supports range requests', async () => {
     const owner = await createTenant(control)
     const id = await recorded(owner)
     const size = sound.length
@@ -123,7 +123,7 @@ describe('a recording', () => {
     expect((await get(owner, id, { range: 'bytes=0-9' }, 'HEAD')).headers['content-length']).toBe('10')
   })
 
-  test('is nobody else’s, and needs a key that may read', async () => {
+  test('requires the owner and the read scope', async () => {
     const owner = await createTenant(control)
     const other = await createTenant(control)
     const writer = await createTenant(control, { scopes: ['write'] })
@@ -134,7 +134,7 @@ describe('a recording', () => {
     expect((await control.app.inject({ method: 'GET', url: `/v1/public/calls/${id}/recording` })).statusCode).toBe(401)
   })
 
-  test('that there is none of is told: not recorded, not ended, or gone from the store', async () => {
+  test('returns 404 with the reason: not recorded, not ended, or deleted', async () => {
     const owner = await createTenant(control)
     const id = await place(owner)
     expect((await owner.call('GET', `/calls/${id}/recording`)).body.code).toBe('no_recording')
@@ -146,7 +146,7 @@ describe('a recording', () => {
     expect((await owner.call('GET', `/calls/${gone}/recording`)).body.code).toBe('no_recording')
   })
 
-  test('may come after the end of its call, or before, or after its engine has died', async () => {
+  test('may arrive after or before the end of the call, or after its engine died', async () => {
     const owner = await createTenant(control)
     const late = await place(owner)
     await finish(control.deps, late, record())
@@ -164,7 +164,7 @@ describe('a recording', () => {
     expect((await owner.call('GET', `/calls/${lost}`)).body.recording_url).not.toBeNull()
   })
 
-  test('of a call that its owner does not have is deleted', async () => {
+  test('is deleted when its call does not exist', async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     const theirs = await place(other)
     for (const id of [randomUUID(), theirs]) {
@@ -175,7 +175,7 @@ describe('a recording', () => {
     expect((await other.call('GET', `/calls/${theirs}`)).body.recording_url).toBeNull()
   })
 
-  test('is named in the export of its owner, and goes with its owner', async () => {
+  test("is part of the owner's export and erasure", async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     const [id, theirs] = [await recorded(owner), await recorded(other)]
     const key = recordingKey(owner.ownerId, id)
@@ -207,7 +207,7 @@ function planOf(settings: ProjectSettings) {
   })
 }
 
-test('a range is read as RFC 9110 says', () => {
+test('handles ranges as RFC 9110 says', () => {
   expect(readRange(undefined, 10)).toBeNull()
   expect(readRange('bytes=2-4', 10)).toEqual({ start: 2, end: 4 })
   expect(readRange(' bytes=0-0 ', 10)).toEqual({ start: 0, end: 0 })
@@ -216,8 +216,8 @@ test('a range is read as RFC 9110 says', () => {
   expect(readRange('bytes=99999999999999999-', 10)).toBeNull()
 })
 
-describe('the notice', () => {
-  test('is read by moderation like a greeting, and goes into the plan of a call that is recorded', async () => {
+describe('the recording notice', () => {
+  test('is moderated, and sent in the plan of a recorded call', async () => {
     const owner = await createTenant(control)
     const path = `/projects/${owner.projectId}`
     const refused = await owner.call('PATCH', path, {
@@ -237,7 +237,7 @@ describe('the notice', () => {
     ).toMatchObject({ recording: false, recording_notice: null })
   })
 
-  test('and the recording are new in the contract: what was sent before them still parses', () => {
+  test('parses plans and records without recording fields', () => {
     const { recording_notice: _notice, ...older } = plan()
     expect(CallPlan.parse(older).recording_notice).toBeNull()
     const { recording: _recording, ...before } = record()

@@ -87,7 +87,7 @@ const ERASED_WORDS = { transcript: [], tool_calls: [], summary: null, extracted:
 const ledger = (owner: Tenant) =>
   control.deps.sql`select * from ledger_entries where owner_id = ${owner.ownerId} order by created_at, id`
 
-test('a key reads it, a person sets it, what is left out stays, and nonsense is refused', async () => {
+test('lets keys read it and only sessions change it; validates values', async () => {
   const owner = await createTenant(control)
   const kept = { recordings_days: null, transcripts_days: null, phones_days: null }
   expect((await owner.call('GET', '/retention')).body).toEqual(kept)
@@ -103,7 +103,7 @@ test('a key reads it, a person sets it, what is left out stays, and nonsense is 
   }
 })
 
-test('each kind goes at its day, the money stays, and an owner without keeps all', async () => {
+test('deletes each kind at its age, and keeps the ledger', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   await set(owner, { recordings_days: 2, transcripts_days: 4, phones_days: 6 })
   const [id, theirs] = [await called(owner), await called(other)]
@@ -135,7 +135,7 @@ test('each kind goes at its day, the money stays, and an owner without keeps all
   expect(await detail(other, theirs)).toMatchObject({ summary: 'Ivan called', recording_url: expect.any(String) })
 })
 
-test('copies that went to receivers go with the words, but for what is still to be sent', async () => {
+test('deletes webhook bodies with the transcript, except pending ones', async () => {
   const owner = await createTenant(control)
   const webhook = await owner.call('POST', '/webhooks', { url: 'https://example.com/hook', events: ['call.completed'] })
   await called(owner)
@@ -151,7 +151,7 @@ test('copies that went to receivers go with the words, but for what is still to 
   expect(await bodies()).toBe(0)
 })
 
-test('a call under way is not passed by, and a recording that comes late is not kept', async () => {
+test('revisits a call in progress, and deletes a late recording', async () => {
   const owner = await createTenant(control)
   const first = await called(owner)
   const live = (await owner.call('POST', '/calls', { project_id: owner.projectId, phone: nextPhone() })).body.id
@@ -199,7 +199,7 @@ const left = async (owner: Tenant) => {
   return row!
 }
 
-test('thousands go in batches, by two sweeps at once, each batch once', async () => {
+test('deletes in batches, each once, by two concurrent sweeps', async () => {
   const owner = await filled(2000)
   await set(owner, { recordings_days: 1, transcripts_days: 1, phones_days: 1 })
   control.deps.clock.advance(2 * DAY_MS)
@@ -215,7 +215,7 @@ test('thousands go in batches, by two sweeps at once, each batch once', async ()
   expect(statements.filter(query => /update calls/.test(query))).toEqual([])
 })
 
-test('killed in the middle, it is done by the next one', async () => {
+test('resumes after a kill', async () => {
   const owner = await filled(1000)
   await set(owner, { recordings_days: 1 })
   control.deps.clock.advance(2 * DAY_MS)
@@ -251,7 +251,7 @@ test('killed in the middle, it is done by the next one', async () => {
     .toEqual([0, 0])
 })
 
-test('a blob store that is away holds nobody else up, and is tried again', async () => {
+test('continues with other owners when the blob store fails, and retries', async () => {
   const [owner, other] = [await filled(20), await createTenant(control)]
   const id = await called(other)
   await set(owner, { recordings_days: 1 })

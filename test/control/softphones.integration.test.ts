@@ -22,7 +22,7 @@ afterAll(async () => {
 const create = async (owner: Awaited<ReturnType<typeof createTenant>>, headers = {}) =>
   owner.call('POST', '/softphones', { name: 'Desk', project_id: owner.projectId }, headers)
 
-test('user name and password are made, the password is shown once, and nowhere is it kept', async () => {
+test('generates credentials, shows the password once, and never stores it', async () => {
   const owner = await createTenant(control)
   const made = await create(owner, { 'idempotency-key': 'one' })
   expect(made.status).toBe(201)
@@ -55,7 +55,7 @@ test('user name and password are made, the password is shown once, and nowhere i
   await softphones.stop()
 })
 
-test('what is registered is shown, a new password forgets it, and a deletion reaches the engines', async () => {
+test('shows registrations; a new password and a deletion remove them', async () => {
   const owner = await createTenant(control)
   const { id, username } = (await create(owner)).body
   const engine = control.engine()
@@ -86,7 +86,7 @@ test('what is registered is shown, a new password forgets it, and a deletion rea
   await softphones.stop()
 })
 
-test('a Redis that lost everything, or has too much, is told at the start', async () => {
+test('repairs Redis at start', async () => {
   const owner = await createTenant(control)
   const { username } = (await create(owner)).body
   const key = `${control.deps.config.redis_prefix}:softphones`
@@ -98,7 +98,7 @@ test('a Redis that lost everything, or has too much, is told at the start', asyn
   expect(await control.deps.redis.hexists(key, 'phone-22222222')).toBe(0)
 })
 
-test('a project of others, or none at all, answers no softphone', async () => {
+test('rejects a project of another owner', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const wrong = { name: 'Desk', project_id: other.projectId }
   expect((await owner.call('POST', '/softphones', wrong)).status).toBe(404)
@@ -109,7 +109,7 @@ test('a project of others, or none at all, answers no softphone', async () => {
   expect((await owner.call('PATCH', `/softphones/${id}`, { name: 'Kitchen' })).body.name).toBe('Kitchen')
 })
 
-test('a softphone reaches the agents of its own account, and nothing else', async () => {
+test('connects a softphone to agents of its account only', async () => {
   const [owner, other] = [await createTenant(control, { money: '100' }), await createTenant(control)]
   const second = await createProject(control.deps, owner.ownerId, { name: 'Table Reservations', language: 'en' })
   const { id, username } = (await create(owner)).body
@@ -142,7 +142,7 @@ test('a softphone reaches the agents of its own account, and nothing else', asyn
   expect(await projectOf('agent')).toBe('unknown_number')
 })
 
-test('a softphone is called like a telephone, without a line of its own; that of others is nobody', async () => {
+test('dials a softphone without a trunk line, and only of the same owner', async () => {
   const [owner, other] = [await createTenant(control, { bound: null }), await createTenant(control)]
   const { id, username } = (await create(owner)).body
   const placed: CallPlan[] = []
@@ -166,7 +166,7 @@ test('a softphone is called like a telephone, without a line of its own; that of
   }
 })
 
-test('an account may have fifty', async () => {
+test('limits an account to fifty', async () => {
   const owner = await createTenant(control)
   for (let i = 0; i < 50; i++) expect((await create(owner)).status).toBe(201)
   expect(await create(owner)).toMatchObject({ status: 409, body: { code: 'limit_reached' } })

@@ -18,7 +18,7 @@ afterAll(async () => {
   await control?.close()
 })
 
-test('a call goes from POST to an engine and back to a webhook, and is paid', async () => {
+test('takes a call from POST to an engine and back to a webhook and the charge', async () => {
   const owner = await createTenant(control)
   const receiver = await createReceiver()
   await createWebhook(control.deps, owner.ownerId, { url: `${receiver.url}/hook`, events: ['call.completed'] })
@@ -66,7 +66,7 @@ test('a call goes from POST to an engine and back to a webhook, and is paid', as
   await receiver.close()
 })
 
-test('a call comes in and is admitted', async () => {
+test('admits an inbound call', async () => {
   const owner = await createTenant(control)
   const engine = control.engine('engine-2')
   const caller = nextPhone()

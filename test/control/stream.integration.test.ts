@@ -42,7 +42,7 @@ const turn = (text: string) => ({
   latency: null,
 })
 
-test('a watcher sees what was, what is, each once, and the end', async () => {
+test('streams past and new events once each, and the end', async () => {
   const owner = await createTenant(control)
   const { id, emit, engine } = await liveCall(owner)
   await emit({ type: 'call.started', engine: engine.engine, boot: engine.boot })
@@ -65,7 +65,7 @@ test('a watcher sees what was, what is, each once, and the end', async () => {
   expect(names(again.text)).toEqual(['turn.finished', 'call.ended'])
 })
 
-test('a watcher who leaves is let go, and closing the app ends the others', async () => {
+test('releases a client that disconnects, and closes the others at shutdown', async () => {
   const owner = await createTenant(control)
   const { id } = await liveCall(owner)
   const leaving = new AbortController()

@@ -25,7 +25,7 @@ const started = (owner: Tenant, id: string) =>
     boot: 'b',
   })
 
-test('a queued call that nobody takes in ten minutes fails and its hold goes back', async () => {
+test('fails a queued call after ten minutes and releases its hold', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   control.deps.clock.advance(599_000)
@@ -44,7 +44,7 @@ test('a queued call that nobody takes in ten minutes fails and its hold goes bac
   })
 })
 
-test('between expiry and an engine, exactly one has the call', async () => {
+test('gives a call to either the expiry or an engine', async () => {
   const owner = await createTenant(control, { money: '1000' })
   const ids = await Promise.all(Array.from({ length: 20 }, () => placed(owner)))
   control.deps.clock.advance(601_000)
@@ -56,7 +56,7 @@ test('between expiry and an engine, exactly one has the call', async () => {
   }
 })
 
-test('a stale offer is not made', async () => {
+test('does not publish a stale command', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   control.deps.clock.advance(601_000)
@@ -65,7 +65,7 @@ test('a stale offer is not made', async () => {
   expect(await control.deps.redis.xlen(`${control.deps.config.redis_prefix}:commands`)).toBe(before)
 })
 
-test('an admission that did not start in five seconds is undone; one that did is not', async () => {
+test('undoes an admission that did not start within five seconds', async () => {
   const owner = await createTenant(control)
   const ask = {
     engine: 'e',
@@ -87,7 +87,7 @@ test('an admission that did not start in five seconds is undone; one that did is
   expect((await owner.call('GET', '/balance')).body.held.amount).toBe('10.0000')
 })
 
-test('a call whose lease is gone for 75 s is closed; one that is renewed is not', async () => {
+test('closes a call whose lease has been missing for 75 s', async () => {
   const owner = await createTenant(control)
   const [dead, alive, claimedOnly] = [await placed(owner), await placed(owner), await placed(owner)]
   const engine = control.engine()
@@ -127,7 +127,7 @@ test('a call whose lease is gone for 75 s is closed; one that is renewed is not'
   expect((await detail(owner, alive)).status).toBe('in_progress')
 })
 
-test('an outage of Redis starts the clock anew', async () => {
+test('resets the lease timer after an outage of Redis', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   await started(owner, id)
@@ -157,7 +157,7 @@ test('an outage of Redis starts the clock anew', async () => {
   expect((await detail(owner, id)).status).toBe('failed')
 })
 
-test('an outage between two looks counts, however short', async () => {
+test('resets the lease timer after an outage between two sweeps', async () => {
   const owner = await createTenant(control)
   const id = await placed(owner)
   await started(owner, id)
@@ -178,7 +178,7 @@ test('an outage between two looks counts, however short', async () => {
   expect((await detail(owner, id)).status).toBe('failed')
 })
 
-test('what is old is forgotten', async () => {
+test('deletes old rows', async () => {
   const owner = await createTenant(control)
   const call = { project_id: owner.projectId, phone: nextPhone() }
   const { body } = await owner.call('POST', '/calls', call, { 'idempotency-key': 'old' })

@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest'
 import { ladderOf } from '../../control/telephony/trace/ladder.ts'
 
-it('a ladder is turned around by nobody who writes into a message', () => {
+it('escapes direction overrides in messages', () => {
   const text = 'SIP/2.0 603 \u2066\u2067evil\u2069\u200f\u200e\u061c\u202e\u001b[2J\r\nX: \u2068y\u0007\r\n\r\n'
   const ladder = ladderOf({
     title: 'T',

@@ -48,7 +48,7 @@ async function call(owner: Tenant): Promise<string> {
   return body.id
 }
 
-test('a call that came over SIP has its trace, and nobody else sees it', async () => {
+test('returns the trace of a SIP call to its owner only', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   const id = await call(owner)
   expect((await owner.call('GET', `/calls/${id}`)).body.sip_trace_url).toBeNull()
@@ -71,7 +71,7 @@ test('a call that came over SIP has its trace, and nobody else sees it', async (
   expect(JSON.stringify(control.deps.log.lines)).not.toContain('+49301234')
 })
 
-test('it reads as a ladder where text is wanted', async () => {
+test('returns a text ladder for Accept: text/plain', async () => {
   const owner = await createTenant(control)
   const id = await call(owner)
   await finish(control.deps, id, unanswered({ sip }))
@@ -101,7 +101,7 @@ test('it reads as a ladder where text is wanted', async () => {
   expect((await owner.call('GET', `/calls/${randomUUID()}/trace?format=text`)).body.code).toBe('not_found')
 })
 
-test('a ladder is never wider than 100 columns, and drives no terminal', () => {
+test('limits the ladder to 100 columns without control characters', () => {
   const text = `INVITE sip:${'1'.repeat(300)}@x SIP/2.0\r\nX: \u001b[2J\u009b31m\u202e`
   const drawn = ladderOf({
     title: 'x',
@@ -115,7 +115,7 @@ test('a ladder is never wider than 100 columns, and drives no terminal', () => {
   expect(Math.max(...rungs.map(line => line.length))).toBeLessThanOrEqual(100)
 })
 
-test('a trace is kept for thirty days', async () => {
+test('keeps a trace for thirty days', async () => {
   const owner = await createTenant(control)
   const id = await call(owner)
   await finish(control.deps, id, unanswered({ sip }))
@@ -133,7 +133,7 @@ const report: TrunkCheckReport = {
   checks: [{ name: 'options', host: theirs, ok: false, message: 'Nobody answered us.', ms: 4000 }],
 }
 
-test('a check of a trunk is done by an engine, on the trunk as it is now', async () => {
+test('checks the current trunk on an engine', async () => {
   const owner = await createTenant(control)
   const check = () => owner.call('POST', `/trunks/${owner.trunkId}/check`)
   expect(await check()).toMatchObject({

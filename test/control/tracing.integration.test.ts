@@ -84,8 +84,8 @@ async function sendWebhooks(callId: string, attempt = 1, by = deps): Promise<voi
   for (const { id } of rows) await deliver(by, { delivery_id: id, attempt })
 }
 
-describe('a call that is placed', () => {
-  test('is one trace, from the client to the webhook', async () => {
+describe('an outbound call', () => {
+  test('is one trace from client to webhook', async () => {
     const { status, body } = await post({ traceparent: CLIENT })
     expect(status).toBe(201)
     const asked = tracing.one('POST /v1/public/calls')
@@ -125,7 +125,7 @@ describe('a call that is placed', () => {
     expect(JSON.stringify(tracing.spans)).not.toMatch(/of-the-customer|\+\d{7}/)
   })
 
-  test('begins a trace of its own where the client sends none, or what is none', async () => {
+  test('starts a trace when the client sends none or an invalid one', async () => {
     for (const headers of [{}, { traceparent: 'nonsense' }, { traceparent: `${CLIENT}-more` }]) {
       tracing.spans.length = 0
       const { body } = await post(headers as Record<string, string>)
@@ -135,7 +135,7 @@ describe('a call that is placed', () => {
     }
   })
 
-  test('keeps its trace through a job that comes twice, and an engine that never tells its own', async () => {
+  test('keeps its trace through repeated jobs and engines without spans', async () => {
     const { body } = await post({ traceparent: CLIENT })
     await offer(body.id)
     await offer(body.id)
@@ -151,7 +151,7 @@ describe('a call that is placed', () => {
     expect(tracing.one('call.finish')).toBeDefined()
   })
 
-  test('and delivered again says so, and carries the span of that attempt', async () => {
+  test('marks redeliveries and has a span for each attempt', async () => {
     const { body } = await post({ traceparent: CLIENT })
     await end(body.id)
     receiver.answer((_, response) => void response.writeHead(500).end())
@@ -167,7 +167,7 @@ describe('a call that is placed', () => {
     ])
   })
 
-  test('over MCP is a part of that request', async () => {
+  test('is a child of the MCP request', async () => {
     const args = { project_id: owner.projectId, phone: nextPhone() }
     const { status } = await request(app, {
       method: 'POST',
@@ -188,7 +188,7 @@ describe('a call that is placed', () => {
   })
 })
 
-test('each attempt of a campaign has a trace of its own, and keeps it', async () => {
+test('has one stored trace per campaign attempt', async () => {
   const phones = [nextCallee(), nextCallee()]
   const campaign = await owner.call('POST', '/campaigns', {
     name: 'Spring',
@@ -221,7 +221,7 @@ test('each attempt of a campaign has a trace of its own, and keeps it', async ()
   }
 })
 
-describe('a call that comes in', () => {
+describe('an inbound call', () => {
   const admit = (called: string, traceparent?: string) =>
     askHandlers(deps)['call.admit']({
       engine: 'e',
@@ -233,7 +233,7 @@ describe('a call that comes in', () => {
       ...(traceparent ? { traceparent } : {}),
     })
 
-  test('is of the engine’s trace, and so is what follows from it', async () => {
+  test("continues the engine's trace", async () => {
     const engine = tracing.start('call', { kind: 'server' })
     const answer = await admit(owner.number, engine.traceparent!)
     if (!answer.admitted) throw new Error(answer.refusal)
@@ -249,7 +249,7 @@ describe('a call that comes in', () => {
     expect(tracing.one('call.finish')).toMatchObject({ traceId, parentId: spanId })
   })
 
-  test('and is refused says why; an engine that knows nothing of traces is answered as ever', async () => {
+  test('has the rejection reason; works with engines without tracing', async () => {
     expect(await admit('+15550000000')).toMatchObject({ admitted: false })
     expect(tracing.one('call.admit')).toMatchObject({
       parentId: null,
@@ -260,7 +260,7 @@ describe('a call that comes in', () => {
   })
 })
 
-test('a request that fails for us is an error; neither probes nor addresses become spans', async () => {
+test('marks internal errors; creates no spans for probes', async () => {
   const phone = nextPhone().slice(1)
   for (const url of ['/healthz', '/readyz', '/nowhere', `/v1/public/nowhere/${phone}`]) {
     await request(app, { method: 'GET', url })
@@ -276,7 +276,7 @@ test('a request that fails for us is an error; neither probes nor addresses beco
   expect(JSON.stringify(tracing.spans)).not.toContain(phone)
 })
 
-test('where nothing is traced nothing is kept and nothing is sent', async () => {
+test('stores and sends nothing without tracing', async () => {
   const { body } = await post({ traceparent: CLIENT }, control.app)
   const [call] = await deps.sql<{ traceparent: string | null }[]>`select traceparent from calls where id = ${body.id}`
   expect(call!.traceparent).toBeNull()

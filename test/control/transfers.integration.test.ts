@@ -13,7 +13,7 @@ afterAll(() => control?.close())
 
 const to = (address: string, more: object = {}) => ({ transfers: [{ name: 'Sales', to: address, ...more }] })
 
-test('telephones, SIP addresses and a browser may be named; what is left out is shown', async () => {
+test('accepts phones, SIP addresses and browser; returns defaults', async () => {
   const owner = await createTenant(control)
   const path = `/projects/${owner.projectId}`
   for (const address of [
@@ -43,7 +43,7 @@ test.each([
   ['+4930123456', { announce: ' ' }],
   ['+4930123456', { extra: 1 }],
   ['browser', { announce: 'Hello' }],
-])('%j with %j is refused in words', async (address, more) => {
+])('rejects %j with %j and a message', async (address, more) => {
   const owner = await createTenant(control)
   const { status, body } = await owner.call('PATCH', `/projects/${owner.projectId}`, to(address, more))
   expect(status).toBe(400)
@@ -51,7 +51,7 @@ test.each([
 })
 
 test.each(['+88212345678', 'sip:+88212345678@carrier.example', 'sip:88212345678@carrier.example;x=y'])(
-  'nobody is given to %s, which is not dialled either',
+  'transfers to %s neither by REFER nor by dialling',
   async address => {
     const owner = await createTenant(control)
     const answer = await owner.call('PATCH', `/projects/${owner.projectId}`, to(address))
@@ -62,7 +62,7 @@ test.each(['+88212345678', 'sip:+88212345678@carrier.example', 'sip:88212345678@
   },
 )
 
-test('an engine gets them with their vars filled, but for what the agent fills; and none that is barred by now', () => {
+test('sends targets with variables filled, without blocked numbers', () => {
   const settings = ProjectSettings.parse({
     ...defaultSettings,
     transfers: [
@@ -81,7 +81,7 @@ test('an engine gets them with their vars filled, but for what the agent fills; 
   ])
 })
 
-test('a trunk says how its calls are given away, and engines are told', async () => {
+test("sends the trunk's transfer mode to engines", async () => {
   const owner = await createTenant(control)
   const trunk = { name: 'T', mode: 'ip', host: '127.0.0.9' }
   const made = await owner.call('POST', '/trunks', trunk)

@@ -21,7 +21,7 @@ afterAll(async () => {
 
 const line = { name: 'Line', mode: 'register' as const, host: 'sip.example.com', username: 'u', password: 'p4ss' }
 
-test('engines see trunks at the start and at every change, passwords and all, and Redis shows nothing', async () => {
+test('sends sealed trunks to engines at start and at every change', async () => {
   const owner = await createTenant(control)
   const directory = await control.engine().trunks()
   const mine = () => directory.all().filter(trunk => trunk.owner_id === owner.ownerId)
@@ -43,7 +43,7 @@ test('engines see trunks at the start and at every change, passwords and all, an
   expect(JSON.stringify(rows)).not.toContain('p4ss')
 })
 
-test('versions rise, and an old snapshot never follows a newer one, however slow its way is', async () => {
+test('increments the version; an old snapshot never replaces a newer one', async () => {
   const owner = await createTenant(control)
   const versions: number[] = []
   const slow = Promise.withResolvers<void>()
@@ -66,7 +66,7 @@ test('versions rise, and an old snapshot never follows a newer one, however slow
   expect(versions[1]).toBeGreaterThan(versions[0]!)
 })
 
-test('a trunk that cannot be is refused', async () => {
+test('rejects an invalid trunk', async () => {
   const owner = await createTenant(control)
   const other = await createTenant(control)
   await expect(createTrunk(control.deps, owner.ownerId, { ...line, password: null })).rejects.toThrow(Problem)
@@ -78,7 +78,7 @@ test('a trunk that cannot be is refused', async () => {
   await expect(patchTrunk(control.deps, owner.ownerId, other.trunkId, line)).rejects.toThrow(Problem)
 })
 
-test('the newest status of a registration is kept', async () => {
+test('keeps the newest registration status', async () => {
   const owner = await createTenant(control)
   const status = (registration: 'registered' | 'failed', at: number, last_error: string | null = null) =>
     handleEvent(control.deps, {
@@ -97,7 +97,7 @@ test('the newest status of a registration is kept', async () => {
   expect(row).toEqual({ registration: 'failed', last_error: '403' })
 })
 
-test('numbers are listed, bound a direction to one project, and unbound with the plus or without', async () => {
+test('lists, binds and unbinds numbers, with or without the plus', async () => {
   const owner = await createTenant(control, { bound: null })
   const number = owner.number
   const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'en' })
@@ -133,7 +133,7 @@ test('numbers are listed, bound a direction to one project, and unbound with the
   expect((await bind(second.id, 'in', nextPhone())).body.code).toBe('not_found')
 })
 
-test('two projects that reach for one number at once: one has it', async () => {
+test('binds a number to one of two concurrent projects', async () => {
   const owner = await createTenant(control, { bound: null })
   const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'en' })
   const answers = await Promise.all(
@@ -144,7 +144,7 @@ test('two projects that reach for one number at once: one has it', async () => {
   expect(answers.map(answer => answer.status).sort()).toEqual([200, 409])
 })
 
-test('over REST trunks are made, read, changed and removed, and the password is never shown', async () => {
+test('creates, reads, updates and deletes trunks; never returns the password', async () => {
   const owner = await createTenant(control)
   const numbers = [nextPhone(), nextPhone()]
   const made = await owner.call('POST', '/trunks', { ...line, numbers, allowed_ips: ['192.0.2.0/24'] })
@@ -175,7 +175,7 @@ test('over REST trunks are made, read, changed and removed, and the password is 
   expect((await owner.call('GET', path)).status).toBe(404)
 })
 
-test('whether sound is encrypted, and what a carrier takes in a second, is kept and given to the engines', async () => {
+test('stores srtp and max_cps and sends them to engines', async () => {
   const owner = await createTenant(control)
   const trunk = { name: 'T', mode: 'ip', host: '127.0.0.1' }
   const make = (part: object) => owner.call('POST', '/trunks', { ...trunk, ...part })
@@ -194,7 +194,7 @@ test('whether sound is encrypted, and what a carrier takes in a second, is kept 
   expect((await owner.call('PATCH', `/trunks/${body.id}`, { max_cps: null })).body.max_cps).toBeNull()
 })
 
-test('how calls are presented to a carrier is set, checked, and given to the engines', async () => {
+test('stores caller ID settings and sends them to engines', async () => {
   const owner = await createTenant(control)
   const path = `/trunks/${owner.trunkId}`
   const settings = {
@@ -239,7 +239,7 @@ test('how calls are presented to a carrier is set, checked, and given to the eng
   expect(bare.body.hosts).toEqual([{ host: 'c.example.com', port: 5060, transport: 'udp' }])
 })
 
-test('what a refused caller hears is set, checked, and given to the engines', async () => {
+test('stores the rejection announcement and sends it to engines', async () => {
   const owner = await createTenant(control)
   const path = `/trunks/${owner.trunkId}`
   expect((await owner.call('GET', path)).body).toMatchObject({ refusal_announcement: null, refusal_language: 'en' })
@@ -264,7 +264,7 @@ test('what a refused caller hears is set, checked, and given to the engines', as
   await directory.stop()
 })
 
-test('the port of a trunk may be left to DNS; engines hear so, and tell of the servers that they find', async () => {
+test('leaves the port to DNS, and reports the hosts that engines find', async () => {
   const owner = await createTenant(control)
   const path = `/trunks/${owner.trunkId}`
   expect((await owner.call('GET', path)).body.port).toBe(5060)
@@ -298,7 +298,7 @@ test('the port of a trunk may be left to DNS; engines hear so, and tell of the s
   expect((await owner.call('PATCH', path, { port: 5061 })).body.port).toBe(5061)
 })
 
-test('the country of a trunk is that of its numbers, where none is set', async () => {
+test('derives the country of a trunk from its numbers', async () => {
   expect(regionOf('+4930123456')).toBe('DE')
   expect(dialingRules('US')).toEqual({ calling_code: '1', national_prefix: null, international_prefix: '011' })
   expect(dialingRules('RU')).toEqual({ calling_code: '7', national_prefix: '8', international_prefix: '810' })

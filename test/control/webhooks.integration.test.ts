@@ -68,7 +68,7 @@ const settled = (owner: Tenant, id: string) =>
     return items.length > 0 && items.every((one: { status: string }) => one.status !== 'pending') && items
   }, 'the delivery to settle')
 
-describe('what is sent', () => {
+describe('payloads', () => {
   test('call.completed, to the letter, signed in both ways', async () => {
     const { tenant, secret, id } = await subscribe()
     const end = record({ summary: 'Fine', extracted: { a: 1 }, goal_reached: true })
@@ -92,7 +92,7 @@ describe('what is sent', () => {
     expect(delivery.attempts).toMatchObject([{ attempt: 1, http_status: 204, error: null }])
   })
 
-  test('nothing in it is null that must not be', async () => {
+  test('has no null in required fields', async () => {
     const { tenant } = await subscribe()
     await ended(tenant)
     const [got] = await receiver.arrived(1)
@@ -112,7 +112,7 @@ describe('what is sent', () => {
     )
   })
 
-  test('only what was asked for, only while enabled, to every endpoint', async () => {
+  test('sends only subscribed events, to every enabled endpoint', async () => {
     const failed = await subscribe(['call.failed'])
     const both = await subscribe(undefined, failed.tenant)
     const off = await subscribe(undefined, failed.tenant)
@@ -123,7 +123,7 @@ describe('what is sent', () => {
     expect((await log(off.tenant, off.id)).total).toBe(0)
   })
 
-  test('without redirects, with a bound answer and time', async () => {
+  test('follows no redirects, and limits size and time', async () => {
     const { tenant, id } = await subscribe()
     receiver.answer((_, response, index) =>
       response.writeHead(index === 0 ? 302 : 200, { location: `${receiver.url}/elsewhere` }).end(),
@@ -148,8 +148,8 @@ function standard(got: Received, ...secrets: string[]): string {
   return secrets.map(secret => `v1,${sign(secret)}`).join(' ')
 }
 
-describe('what fails', () => {
-  test('is tried six times with one id and the same body, and then given up', async () => {
+describe('failed deliveries', () => {
+  test('is sent six times with one id and body, then fails', async () => {
     const { tenant, id } = await subscribe()
     receiver.answer((_, response) => response.writeHead(500).end('no'))
     await ended(tenant)
@@ -161,7 +161,7 @@ describe('what fails', () => {
     expect(new Set(receiver.received.map(got => got.body)).size).toBe(1)
   })
 
-  test('is tried again after the published delays', async () => {
+  test('is retried at the published delays', async () => {
     const { tenant, id } = await subscribe()
     let sent = 0
     const deps = {
@@ -194,7 +194,7 @@ describe('what fails', () => {
     expect((await log(tenant, id)).items[0].attempts).toHaveLength(6)
   })
 
-  test('by hanging is cut off and does not hold up others', async () => {
+  test('times out without delaying other endpoints', async () => {
     const slow = await subscribe()
     let hanging = 0
     let most = 0
@@ -222,7 +222,7 @@ describe('what fails', () => {
     await quick.close()
   })
 
-  test('with 410 disables the endpoint', async () => {
+  test('with status 410 disable the endpoint', async () => {
     const { tenant, id } = await subscribe()
     receiver.answer((_, response) => response.writeHead(410).end())
     await ended(tenant)
@@ -241,7 +241,7 @@ describe('what fails', () => {
   })
 })
 
-test('webhook and call are one transaction: without the job there is no end', async () => {
+test('writes webhook jobs in the transaction that ends the call', async () => {
   const { tenant } = await subscribe()
   const { body } = await tenant.call('POST', '/calls', { project_id: tenant.projectId, phone: nextPhone() })
   const boss = { send: () => Promise.reject(new Error('queue away')) }
@@ -252,7 +252,7 @@ test('webhook and call are one transaction: without the job there is no end', as
   await receiver.arrived(1)
 })
 
-test('a rotated secret signs along for a day', async () => {
+test('signs with the old secret for a day after rotation', async () => {
   const { tenant, id, secret } = await subscribe()
   const rotated = (await tenant.call('POST', `/webhooks/${id}/rotate`)).body.secret
   expect(rotated).not.toBe(secret)
@@ -272,7 +272,7 @@ test('a rotated secret signs along for a day', async () => {
   expect(JSON.stringify(row)).not.toContain('whsec_')
 })
 
-test('a delivery can be sent again, and an endpoint goes with its log', async () => {
+test('replays a delivery, and deletes an endpoint with its log', async () => {
   const { tenant, id } = await subscribe()
   await ended(tenant)
   const [delivery] = await settled(tenant, id)
@@ -292,13 +292,13 @@ test.each([
   [{ url: 'https://a.test', events: [] }, '/events'],
   [{ url: 'https://a.test', events: ['call.failed', 'call.failed'] }, '/events'],
   [{ url: 'https://a.test', events: ['call.imagined'] }, '/events/0'],
-])('%j is refused', async (body, pointer) => {
+])('rejects %j', async (body, pointer) => {
   const owner = await createTenant(control)
   expect((await owner.call('POST', '/webhooks', body)).body.errors[0].pointer).toBe(pointer)
 })
 
 describe('a test ping', () => {
-  test('is signed, logged with what was answered, and tried once, also on an endpoint that is off', async () => {
+  test('is signed, logged and sent once, also to a disabled endpoint', async () => {
     const { tenant, id } = await subscribe(['call.failed'])
     await tenant.call('PATCH', `/webhooks/${id}`, { enabled: false })
     receiver.answer((_, response) => response.writeHead(500).end(`нет\0 ${'x'.repeat(2000)}`))
@@ -314,7 +314,7 @@ describe('a test ping', () => {
     expect(receiver.received).toHaveLength(1)
   })
 
-  test('of another owner is not there', async () => {
+  test('returns 404 for another owner', async () => {
     const { id } = await subscribe()
     const stranger = await createTenant(control)
     expect((await stranger.call('POST', `/webhooks/${id}/test`)).status).toBe(404)
@@ -337,7 +337,7 @@ test('the log is filtered by event and outcome', async () => {
   expect((await tenant.call('GET', `/webhooks/${id}/deliveries?status=lost`)).status).toBe(400)
 })
 
-describe('verifiers that others wrote accept', () => {
+describe('third-party verifiers', () => {
   test('X-Svc-Signature: the one of GitHub webhooks', async () => {
     const { tenant, secret } = await subscribe()
     await ended(tenant)
@@ -362,7 +362,7 @@ describe('verifiers that others wrote accept', () => {
   })
 })
 
-test('a private address is refused, and the log says why', async () => {
+test('blocks private addresses, and logs the reason', async () => {
   const { tenant, id } = await subscribe()
   const delivery = uuidv7(Date.now())
   await insertDelivery(control.deps.sql, {

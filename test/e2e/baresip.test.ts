@@ -23,7 +23,7 @@ afterAll(() => stack?.stop())
 const agentSound = (phone: Baresip) => tap.packets({ to: phone.isMedia })
 
 describe.concurrent('baresip', () => {
-  it('calls in, is greeted by the agent of that number, is heard, and hangs up', { timeout: 180_000 }, async () => {
+  it('dials in, is greeted by the agent of the number, is understood, and hangs up', { timeout: 180_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550101')
     const trunk = { port: phone.port }
     const owner = await stack.owner({
@@ -64,7 +64,7 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('talks with the text model of its project, whose key is a secret', { timeout: 240_000 }, async () => {
+  it('talks to the text model of its project with a secret key', { timeout: 240_000 }, async () => {
     const phone = await startBaresip(stack, '+14155550103')
     const answers = ['The lighthouse was built by the river.', 'You are welcome.']
     stack.world.on('/v1/chat/completions', (request, response) => {
@@ -126,7 +126,7 @@ describe.concurrent('baresip', () => {
     await expectSettled(stack, owner)
   })
 
-  it('is called out by REST; a tool with its filler, a barge-in, and the agent hangs up', {
+  it('is dialled by REST: tool with filler, barge-in, agent hangup', {
     timeout: 120_000,
   }, async () => {
     const callee = '+14155550102'

@@ -117,7 +117,7 @@ async function kill(name: string, child: { pid: number }): Promise<void> {
   await told(`${name} is back.`)
 }
 
-it('kill -9 of any process: each attempt rings once, nobody is forgotten, nothing is miscounted', {
+it('dials each attempt once and loses no contact when any process is killed', {
   timeout: LIMIT_MS,
 }, async () => {
   let over = false

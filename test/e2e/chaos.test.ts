@@ -15,7 +15,7 @@ const SIZE = full ? { stormMs: 45_000, blows: 16 } : { stormMs: 10_000, blows: 4
 const SEEDS = given !== null ? [given] : full ? Array.from({ length: 10 }, (_, n) => 1001 + n) : [7]
 const LIMIT_MS = 600_000
 
-it('the blows of a seed are always the same, and strike everybody', () => {
+it('repeats the same faults for a seed', () => {
   const size = { stormMs: 60_000, blows: 16 }
   expect(planBlows(7, size)).toEqual(planBlows(7, size))
   expect(planBlows(8, size)).not.toEqual(planBlows(7, size))
@@ -25,8 +25,8 @@ it('the blows of a seed are always the same, and strike everybody', () => {
   expect(Math.max(...blows.map(({ atMs }) => atMs))).toBeLessThan(60_000)
 })
 
-describe('a storm', () => {
-  it.each(SEEDS)('of seed %i leaves everything as it should be', { timeout: LIMIT_MS }, async seed => {
+describe('chaos', () => {
+  it.each(SEEDS)('with seed %i leaves consistent state', { timeout: LIMIT_MS }, async seed => {
     const { wrong, tale, calls, rings }: Aftermath = await chaos(seed, SIZE)
     console.log(tale)
     expect(wrong, tale).toEqual([])

@@ -50,7 +50,7 @@ async function back(name: string): Promise<void> {
 }
 
 describe('kill -9 in mid-call', () => {
-  it('of the engine: the call is closed, paid and told, the phone is hung up, the next call works', {
+  it('of the engine: the call is closed and charged, the phone is hung up, the next call works', {
     timeout: 180_000,
   }, async () => {
     const call = await talk()
@@ -78,7 +78,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of the engine while it rings: the phone stops, and what was placed meanwhile is dialed afterwards', {
+  it('of the engine while ringing: the phone stops ringing, queued calls are dialled afterwards', {
     timeout: 180_000,
   }, async () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
@@ -104,7 +104,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of control: the conversation goes on, the end is stored once', { timeout: 240_000 }, async () => {
+  it('of control: the conversation continues, and the end is stored once', { timeout: 240_000 }, async () => {
     const words = await stack.speech.say('Please wake me up very early in the morning.')
     const call = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
@@ -142,7 +142,7 @@ describe('kill -9 in mid-call', () => {
     }
   })
 
-  it('of the SIP server: the call is closed as lost, one placed meanwhile waits for it', {
+  it('of the SIP server: the live call is closed as lost, a queued one waits', {
     timeout: 180_000,
   }, async () => {
     const call = await talk()
@@ -163,7 +163,7 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of speech: the caller is heard again when it is back', { timeout: 180_000 }, async () => {
+  it('of speech: transcription resumes after the restart', { timeout: 180_000 }, async () => {
     const words = await stack.speech.say('Please bring a second pillow to my room.')
     const call = await talk()
     process.kill(stack.children.speech.pid, 'SIGKILL')

@@ -136,7 +136,7 @@ async function tracksOfOperators(callId: string) {
 }
 
 describe.skipIf(!canRun)('a live call in the dashboard', () => {
-  it('is placed, read, listened to, whispered into, taken over, handed back and ended', {
+  it('supports placing, transcript, listen, whisper, takeover, hand-back and end', {
     timeout: 590_000,
   }, async () => {
     const [question, wish] = await Promise.all(
@@ -227,7 +227,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expect(unexpected(complaints)).toEqual([])
   })
 
-  it('shows what came from outside as text, in Russian and the dark on a narrow screen', {
+  it('escapes external text, in Russian, dark mode and on a narrow screen', {
     skip: !inject('full'),
     timeout: 400_000,
   }, async () => {
@@ -269,7 +269,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expect(unexpected(complaints)).toEqual([])
   })
 
-  it('is refused in words, with the way to mend it', { skip: !inject('full'), timeout: 200_000 }, async () => {
+  it('explains a rejected call and links to the fix', { skip: !inject('full'), timeout: 200_000 }, async () => {
     const stranger = '+14155550179'
     await owner.rest('POST', '/do-not-call', { phone: stranger })
     const { page } = await openPage('/calls')

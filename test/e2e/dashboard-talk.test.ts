@@ -75,8 +75,8 @@ async function openPanel(owner: Owner, options: BrowserContextOptions = {}): Pro
   return kept(await openWith(silent, stack.baseUrl, cookie, `/projects/${owner.projectId}?talk=1`, options))
 }
 
-describe.skipIf(!canRun)('somebody new', () => {
-  it('signs up, hears the agent, is understood and answered, and finds the call', { timeout: 400_000 }, async () => {
+describe.skipIf(!canRun)('a new user', () => {
+  it('signs up, talks to the agent, and finds the call', { timeout: 400_000 }, async () => {
     const { page, complaints } = kept(await browser.open(`${stack.baseUrl}/dashboard/sign-up`))
     const beganMs = performance.now()
     await page.getByLabel('Email').fill(nextEmail())
@@ -128,7 +128,7 @@ describe.skipIf(!canRun)('somebody new', () => {
 })
 
 describe.skipIf(!canRun)('the talk panel', () => {
-  it('takes vars, a task, typed words and tools, mutes, and shows all of it as text', {
+  it('accepts variables, a task, typed text and tools; mutes; escapes text', {
     timeout: 300_000,
   }, async () => {
     const owner = await stack.owner({
@@ -187,7 +187,7 @@ describe.skipIf(!canRun)('the talk panel', () => {
     ])
   })
 
-  it('says why there is no dialogue, and where to go', { skip: !inject('full'), timeout: 300_000 }, async () => {
+  it('explains why the session cannot start', { skip: !inject('full'), timeout: 300_000 }, async () => {
     const owner = await stack.owner({ trunk: { port: 5999 }, money: '1' })
     const refused = await openPanel(owner, { permissions: [] })
     await button(refused.page, 'Start call').click()
@@ -210,7 +210,7 @@ describe.skipIf(!canRun)('the talk panel', () => {
     await alert.getByRole('link', { name: 'Edit project' }).waitFor()
   })
 
-  it('says that the agent was lost, and begins anew when it is back', {
+  it('reports a lost agent, and reconnects', {
     skip: !inject('full'),
     timeout: 300_000,
   }, async () => {

@@ -37,7 +37,7 @@ const left = () =>
   until(async () => (await stack.parts.bus.engines()).every(({ capacity }) => capacity === 0), 'the engine to leave')
 const told = (text: string) => until(() => stack.told.includes(text), text, 60_000)
 
-it('lets a conversation end by itself, and leaves the next call to the next engine', { timeout: 240_000 }, async () => {
+it('lets a call end while the next engine takes new calls', { timeout: 240_000 }, async () => {
   const words = await stack.speech.say('Please wake me up very early in the morning.')
   const call = await talk()
   process.kill(stack.children.engine.pid, 'SIGTERM')
@@ -58,7 +58,7 @@ it('lets a conversation end by itself, and leaves the next call to the next engi
   await expectSettled(stack, owner)
 })
 
-it('ends them at once when it is asked a second time', { timeout: 120_000 }, async () => {
+it('ends calls at once on a second signal', { timeout: 120_000 }, async () => {
   stack.told.length = 0
   const call = await talk()
   const { pid } = stack.children.engine
@@ -71,7 +71,7 @@ it('ends them at once when it is asked a second time', { timeout: 120_000 }, asy
   await expectSettled(stack, owner)
 })
 
-it('serves on after it has said that it goes, until it is asked a second time', { timeout: 120_000 }, async () => {
+it('serves after /readyz reports draining, until a second signal', { timeout: 120_000 }, async () => {
   stack.told.length = 0
   const { pid } = stack.children.control
   const ready = async () => (await (await fetch(`${stack.baseUrl}/readyz`)).json()) as { status: string }

@@ -116,7 +116,7 @@ async function quiet(): Promise<void> {
   await until(idle, 'both engines to be there without a call, and open', 30_000)
 }
 describe('calls of two engines', () => {
-  it('that are placed are shared, and the limit of the account is one for both', { timeout: LIMIT_MS }, async () => {
+  it("are shared when outbound, within the account's limit", { timeout: LIMIT_MS }, async () => {
     const sipp = await ringer(MOST_OF_OWNER)
     const owner = await customer({ port: sipp.port })
     const calls: CallStream[] = []
@@ -135,7 +135,7 @@ describe('calls of two engines', () => {
     await quiet()
   })
 
-  it('that come in find the engine with room, until there is none at all', { timeout: LIMIT_MS }, async () => {
+  it('are routed to the engine with capacity when inbound, until none is left', { timeout: LIMIT_MS }, async () => {
     const owners = [await customer(), await customer()] as const
     const live: { owner: Owner; sipp: Sipp; call: CallStream }[] = []
     /** Places an inbound call and waits until it has started. The call has an empty id when sipp ends first. */
@@ -170,7 +170,7 @@ describe('calls of two engines', () => {
     await quiet()
   })
 
-  it('keep the limits of their trunk: so many at once, and so many a second', { timeout: LIMIT_MS }, async () => {
+  it("respect the trunk's max_calls and max_cps together", { timeout: LIMIT_MS }, async () => {
     // More than one engine has places for.
     const most = CAPACITY + 1
     const limited = await ringer(most)
@@ -202,7 +202,7 @@ describe('calls of two engines', () => {
     await quiet()
   })
 
-  it('outlive a rolling restart, and no call that comes meanwhile is turned away', { timeout: LIMIT_MS }, async () => {
+  it('survive a rolling restart, and no inbound call is rejected', { timeout: LIMIT_MS }, async () => {
     const sipp = await answerer()
     const owner = await customer({ port: sipp.port })
     const placed: CallStream[] = []
@@ -259,7 +259,7 @@ describe('calls of two engines', () => {
     await quiet()
   })
 
-  it('end as lost when the SIP server dies, and both engines take calls again after it', {
+  it('end as lost when the SIP server dies, and both engines recover', {
     timeout: LIMIT_MS,
   }, async () => {
     stack.told.length = 0
@@ -286,8 +286,8 @@ describe('calls of two engines', () => {
   })
 })
 
-describe.runIf(inject('full') && livekitBinary !== null)('LiveKit that dies', () => {
-  it('takes no call over SIP with it, neither one that is live nor the next', { timeout: LIMIT_MS }, async () => {
+describe.runIf(inject('full') && livekitBinary !== null)('LiveKit crash', () => {
+  it('affects no SIP call', { timeout: LIMIT_MS }, async () => {
     const livekit = await startTestLiveKit()
     const own = await startStack(
       { LIVEKIT_URL: livekit.url, LIVEKIT_API_KEY: livekit.apiKey, LIVEKIT_API_SECRET: livekit.apiSecret },

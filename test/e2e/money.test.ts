@@ -39,7 +39,7 @@ const talker = (name: string, parts: Played[]): Promise<Sipp> => {
 }
 
 describe.concurrent('limits', () => {
-  it('twenty calls at once on money for five minutes: five are placed, and the balance is never below zero', {
+  it('places 5 of 20 concurrent calls when the balance covers five minutes', {
     timeout: 180_000,
   }, async () => {
     const sipp = await startSipp(stack, [...ringing, ...canceled], { times: 5 })
@@ -73,7 +73,7 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('who calls in where there is none is told so, unanswered and unbilled', { timeout: 120_000 }, async () => {
+  it('rejects an inbound call without balance, unanswered and unbilled', { timeout: 120_000 }, async () => {
     const words = 'This line is closed at the moment. Please send us a letter.'
     const owner = await stack.owner({ money: '4.9999', trunk: { port: 9, refusal_announcement: words } })
     const steps = [
@@ -91,7 +91,7 @@ describe.concurrent('limits', () => {
     expect([body.balance.amount, body.held.amount]).toEqual(['4.9999', '0.0000'])
   })
 
-  it('the longest time that the project allows: a spoken goodbye', { timeout: 180_000 }, async () => {
+  it('says goodbye before max_call_seconds', { timeout: 180_000 }, async () => {
     const sipp = await talker('limit.pcap', [{ pcm: silence(30_000) }])
     const owner = await stack.owner({
       trunk: { port: sipp.port },
@@ -113,7 +113,7 @@ describe.concurrent('limits', () => {
     await expectSettled(stack, owner)
   })
 
-  it('money for one minute: a spoken goodbye before it is over', {
+  it('says goodbye before the balance of one minute ends', {
     skip: !inject('full'),
     timeout: 300_000,
   }, async () => {

@@ -124,7 +124,7 @@ const outbox = (engine: string) => {
 }
 
 describe.each(['redis', 'postgres'] as const)('%s', name => {
-  it('says nothing for a while: the conversation goes on, and nothing of it is lost', {
+  it('hangs for a while: the conversation continues, and no event is lost', {
     skip: !inject('full'),
     timeout: LIMIT_MS,
   }, async () => {
@@ -134,7 +134,7 @@ describe.each(['redis', 'postgres'] as const)('%s', name => {
     await expectWhole(call)
   })
 
-  it('is silent while the call ends: its end is stored later', {
+  it('hangs while the call ends: the end is stored later', {
     skip: !inject('full'),
     timeout: LIMIT_MS,
   }, async () => {
@@ -147,7 +147,7 @@ describe.each(['redis', 'postgres'] as const)('%s', name => {
     await expectWhole(call)
   })
 
-  it('dies and comes back: the conversation goes on, and nothing of it is lost', { timeout: LIMIT_MS }, async () => {
+  it('dies and restarts: the conversation continues, and no event is lost', { timeout: LIMIT_MS }, async () => {
     const call = await talk()
     await killed(name, name === 'redis' ? 'Redis' : 'Postgres', exchange)
     await phone.command('hangup')
@@ -155,7 +155,7 @@ describe.each(['redis', 'postgres'] as const)('%s', name => {
   })
 })
 
-it('an engine that dies while Redis is away has left what it could not tell, and the next one tells it', {
+it('sends the outbox of an engine that died during a Redis outage', {
   timeout: LIMIT_MS,
 }, async () => {
   const call = await talk()

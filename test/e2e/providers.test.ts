@@ -142,7 +142,7 @@ async function ask(phone: Baresip, owner: Owner) {
 
 const KEYS = { ANTHROPIC: 'sk-an', GOOGLE: 'sk-go', DEEPGRAM: 'sk-dg', ELEVEN: 'sk-el', CARTESIA: 'sk-ca' }
 
-it('is heard, thought and spoken by the vendors that the project chose', { timeout: 180_000 }, async () => {
+it("uses STT, LLM and TTS of the project's vendors", { timeout: 180_000 }, async () => {
   const phone = await startBaresip(stack, '+14155550171')
   const owner = await stack.owner({ trunk: { port: phone.port } })
   await choose(owner, KEYS)
@@ -165,7 +165,7 @@ it('is heard, thought and spoken by the vendors that the project chose', { timeo
   await expectSettled(stack, owner)
 })
 
-it('goes on by the next of each, in the same turn, when the first are dead', { timeout: 180_000 }, async () => {
+it('falls back to the next of each in the same turn', { timeout: 180_000 }, async () => {
   deepgram.refuse = { status: 401 }
   elevenlabs.refuse = { status: 429, headers: { 'retry-after': '60' } }
   anthropic.answer = refusal('anthropic', 529)
@@ -188,7 +188,7 @@ it('goes on by the next of each, in the same turn, when the first are dead', { t
   await expectSettled(stack, owner)
 })
 
-it('is held by a model that hears and speaks itself, whose sound crosses untouched', { timeout: 180_000 }, async () => {
+it('uses a speech-to-speech model, whose audio passes unchanged', { timeout: 180_000 }, async () => {
   realtime.transcripts = [READ]
   realtime.scripts = [{ parts: [{ say: 'It was built by the sea.' }] }]
   const phone = await startBaresip(stack, '+14155550173')

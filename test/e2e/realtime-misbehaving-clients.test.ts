@@ -47,7 +47,7 @@ const allEnded = (owner: Owner) => until(async () => (await live(owner)) === 0, 
 const costOf = (seconds: number) => (Math.round((25_000 * seconds) / 60) / 10_000).toFixed(4)
 
 describe.skipIf(!livekitBinary)('a client', () => {
-  it.concurrent('has the minute it paid for, a goodbye, and not a second more', {
+  it.concurrent('is limited to the paid minute, with a goodbye', {
     timeout: 120_000,
     skip: !inject('full'),
   }, async () => {
@@ -74,7 +74,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
     await expectSettled(stack, owner)
   })
 
-  it.concurrent('without a microphone is not talked to for ever', {
+  it.concurrent('without a microphone ends after silence prompts', {
     timeout: 120_000,
     skip: !inject('full'),
   }, async () => {
@@ -90,7 +90,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
 
   // The engine waits three seconds for the one it was sent for.
   const reloadsMs = inject('full') ? [300, 2950, 3000, 3050, 3600] : [300, 3050]
-  it.each(reloadsMs)('that reloads its page for %i ms meets its agent', async ms => {
+  it.each(reloadsMs)('that reloads its page for %i ms reconnects to the agent', async ms => {
     const owner = await newOwner()
     const session = await open(owner)
     const first = await joinRoom(session.url, session.token, { microphone: false })
@@ -106,7 +106,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
     await expectSettled(stack, owner)
   })
 
-  it('that joins and leaves in a loop leaves nothing', { timeout: 300_000 }, async () => {
+  it('that joins and leaves in a loop leaks nothing', { timeout: 300_000 }, async () => {
     const owner = await newOwner()
     const session = await open(owner)
     for (let i = 0; i < 12; i++) {
@@ -123,7 +123,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
     expect(await live(owner)).toBe(0)
   })
 
-  it('in two browsers with one token has one dialogue', { timeout: 180_000 }, async () => {
+  it('has one session for one token in two browsers', { timeout: 180_000 }, async () => {
     const owner = await newOwner()
     const session = await open(owner)
     const one = await joinSession(session)
@@ -138,7 +138,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
     await expectSettled(stack, owner)
   })
 
-  it('leaves no words, name, telephone, token or key in any log', { timeout: 180_000 }, async () => {
+  it('leaves no personal data or secrets in logs', { timeout: 180_000 }, async () => {
     const owner = await newOwner()
     const session = await open(owner, { task: PRIVATE, contact: { name: 'Zebulon', phone: PHONE } })
     const caller = await joinSession(session)

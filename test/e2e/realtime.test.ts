@@ -58,7 +58,7 @@ const openRooms = async () => (await rooms.listRooms()).map(room => room.name)
 const noRooms = () => until(async () => (await openRooms()).length === 0, 'the rooms to be gone', 45_000)
 
 describe.skipIf(!livekitBinary)('a realtime session', () => {
-  it('that nobody joins costs nothing and holds nothing', async () => {
+  it('that nobody joins costs and holds nothing', async () => {
     const owner = await newOwner()
     const answer = await owner.rest('POST', '/realtime/session', { project_id: owner.projectId })
     expect(answer.status).toBe(201)
@@ -108,7 +108,7 @@ describe.skipIf(!livekitBinary)('a realtime session', () => {
     await noRooms()
   })
 
-  it('begins anew at each join within its hour, each billed on its own', { timeout: 180_000 }, async () => {
+  it('starts a new billed call at each join within the hour', { timeout: 180_000 }, async () => {
     const owner = await newOwner()
     const session = await openSession(owner)
     const first = await joinSession(session)
@@ -128,7 +128,7 @@ describe.skipIf(!livekitBinary)('a realtime session', () => {
     await noRooms()
   })
 
-  it('that the agent ends shows the client out', { timeout: 180_000 }, async () => {
+  it('that the agent ends removes the client', { timeout: 180_000 }, async () => {
     const owner = await newOwner()
     const caller = await joinSession(await openSession(owner))
     await caller.firstSoundMs()
@@ -152,8 +152,8 @@ async function untilAnswer(owner: Owner, status: number): Promise<void> {
   throw new Error(`POST /realtime/session never answered ${status}`)
 }
 
-describe.skipIf(!livekitBinary)('killed in the middle', () => {
-  it('of the engine: the client is told, the call is closed and paid, the next one works', {
+describe.skipIf(!livekitBinary)('kill -9', () => {
+  it('of the engine: the client is notified, the call is charged, the next one works', {
     timeout: 180_000,
   }, async () => {
     const owner = await newOwner()
@@ -177,7 +177,7 @@ describe.skipIf(!livekitBinary)('killed in the middle', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of LiveKit: the call is closed and paid, and there are sessions again when it is back', {
+  it('of LiveKit: the call is closed and charged, and sessions work again later', {
     timeout: 120_000,
   }, async () => {
     const owner = await newOwner()
@@ -199,7 +199,7 @@ describe.skipIf(!livekitBinary)('killed in the middle', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of the client: the call ends some time after it was seen last, and nothing is left', {
+  it('of the client: the call ends after the timeout, and nothing is left', {
     skip: !inject('full'),
     timeout: 120_000,
   }, async () => {

@@ -50,7 +50,7 @@ const owner = (port: number, project: object = {}) =>
 const pcapOf = (name: string, parts: Played[]) => pcap(join(stack.folder, name), parts)
 
 describe.concurrent('sipp', () => {
-  it('calls in with A-law, is heard and heard back, and presses keys', { timeout: 180_000 }, async () => {
+  it('dials in with A-law, both directions, and presses keys', { timeout: 180_000 }, async () => {
     const port = await freeSipPort()
     const customer = await owner(port, { greeting: 'Good morning, bicycle repair.' })
     const words = 'I would like to have the front wheel of my bicycle repaired.'
@@ -101,7 +101,7 @@ describe.concurrent('sipp', () => {
     await expectSettled(stack, customer)
   })
 
-  it('is called out with A-law and is hung up by the agent', { timeout: 180_000 }, async () => {
+  it('is dialled with A-law and hung up by the agent', { timeout: 180_000 }, async () => {
     const words = 'No, thank you. That is all.'
     const file = pcapOf('out.pcap', [
       { pcm: silence(5000) },
@@ -131,7 +131,7 @@ describe.concurrent('sipp', () => {
     ['404 Not Found', { status: 'failed', ended_reason: 'number_unknown', sip_code: 404 }],
     ['503 Service Unavailable', { status: 'failed', ended_reason: 'carrier_congestion', sip_code: 503 }],
     ['603 Decline', { status: 'busy', ended_reason: 'declined', sip_code: 603 }],
-  ])('refuses with %s', { timeout: 180_000 }, async (line, outcome) => {
+  ])('rejects with %s', { timeout: 180_000 }, async (line, outcome) => {
     const sipp = await startSipp(stack, refusing(line))
     const customer = await owner(sipp.port)
     const call = await customer.place(CALLEE)
@@ -150,7 +150,7 @@ describe.concurrent('sipp', () => {
     await expectOutcome(customer, call.id, { status: 'no_answer', ended_reason: 'no_answer', sip_code: 487 })
   })
 
-  it('rings until the API hangs up', { timeout: 180_000 }, async () => {
+  it('rings until the hangup operation', { timeout: 180_000 }, async () => {
     const sipp = await startSipp(stack, [...ringing, ...canceled])
     const customer = await owner(sipp.port, { ring_timeout_seconds: 60 })
     const call = await customer.place(CALLEE)
@@ -163,14 +163,14 @@ describe.concurrent('sipp', () => {
     await expectOutcome(customer, call.id, { status: 'canceled', ended_reason: 'canceled_by_api', sip_code: 487 })
   })
 
-  it('does not exist: nobody listens at the address of the trunk', { timeout: 180_000 }, async () => {
+  it("is unreachable: nothing listens at the trunk's address", { timeout: 180_000 }, async () => {
     const customer = await owner(await freeSipPort())
     const call = await customer.place(CALLEE)
     await call.ended()
     await expectOutcome(customer, call.id, { status: 'failed', ended_reason: 'trunk_unreachable', sip_code: null })
   })
 
-  it('swallows the INVITE and never says anything', { timeout: 180_000 }, async () => {
+  it('never answers the INVITE', { timeout: 180_000 }, async () => {
     const sipp = await startSipp(stack, [receive('INVITE'), pause(60_000)])
     const customer = await owner(sipp.port)
     const call = await customer.place(CALLEE)

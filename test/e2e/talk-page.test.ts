@@ -75,7 +75,7 @@ const status = (page: Page) => page.getByRole('status')
 
 describe('the page as it is served', () => {
   it.each(['/talk', '/talk/talk.js', '/talk/room.js', '/talk/words.js', '/talk/talk.css', '/talk/livekit-client.js'])(
-    '%s comes from here and may be kept',
+    '%s is served locally and cacheable',
     async path => {
       const first = await fetch(`${address}${path}`)
       expect(first.status).toBe(200)
@@ -88,7 +88,7 @@ describe('the page as it is served', () => {
     },
   )
 
-  it('may reach us and LiveKit, and nothing else', async () => {
+  it('may connect to this server and LiveKit only', async () => {
     const { headers } = await fetch(`${address}/talk`)
     const policy = new Map(
       headers
@@ -104,7 +104,7 @@ describe('the page as it is served', () => {
     expect(headers.get('permissions-policy')).toContain('microphone=(self)')
   })
 
-  it('is no part of the API, and takes no other method', async () => {
+  it('is not part of the API, and accepts only GET', async () => {
     const document = (await (await fetch(`${address}/openapi.json`)).json()) as { paths: object }
     expect(Object.keys(document.paths).filter(path => path.includes('talk'))).toEqual([])
     expect((await fetch(`${address}/talk`, { method: 'POST' })).status).toBe(405)
@@ -128,7 +128,7 @@ describe.skipIf(chromiumPath === null)('the page in a browser', () => {
     expect(complaints).toEqual([])
   })
 
-  it('tells what stands against a dialogue: the key, the microphone, the server', async () => {
+  it('explains problems with key, microphone and server', async () => {
     const { page } = await open('', { permissions: [] })
     const key = page.getByLabel('API key')
     await shown(() => button(page, 'Start call').isDisabled()).toBe(true)
@@ -149,7 +149,7 @@ describe.skipIf(chromiumPath === null)('the page in a browser', () => {
     [409, 'project_not_ready', "The project isn't ready for calls. Check its prompt and models."],
     [503, 'no_capacity', 'All engines are busy. Try again in a minute.'],
     [503, 'something_new', 'In words of the server.'],
-  ])('says in words what %i %s means', async (code, name, text) => {
+  ])('explains %i %s', async (code, name, text) => {
     const { page } = await open()
     const body = JSON.stringify({ code: name, detail: 'In words of the server.' })
     await page.route('**/realtime/session', answer => answer.fulfill({ status: code, body }))
@@ -177,7 +177,7 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     return { room, agent, url, token, fragment: `#${new URLSearchParams({ url, token })}` }
   }
 
-  it('is held with url and token alone: sound both ways, transcript, states, mute, the end', async () => {
+  it('works with URL and token alone: audio, transcript, states, mute, end', async () => {
     const { agent, fragment, token } = await ticket()
     const { page, complaints, requests } = await open(fragment)
     expect(page.url()).toBe(`${address}/talk`)
@@ -203,7 +203,7 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     expect(requests.filter(url => url.startsWith(address) && url.includes(token.slice(-20)))).toEqual([])
   })
 
-  it('begins with a key and a project, and may be typed', async () => {
+  it('starts with a key and a project, and accepts typed text', async () => {
     const { page } = await open()
     await page.getByLabel('API key').fill(tenant.key)
     await page.getByLabel('API key').press('Tab')
@@ -227,7 +227,7 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     [{ 'parley.problem': 'insufficient_balance' }, "The balance doesn't cover one minute. Top up to make calls."],
     [{ 'parley.ended': 'engine_lost' }, 'The connection to the agent was lost.'],
     [{ 'parley.ended': 'agent_hangup' }, null],
-  ])('that is ended with %j is told so', async (attributes, text) => {
+  ])('shows the end reason %j', async (attributes, text) => {
     const { room, fragment } = await ticket()
     const { page } = await open(fragment)
     await button(page, 'Start call').click()
@@ -240,7 +240,7 @@ describe.skipIf(chromiumPath === null || livekitBinary === null)('a dialogue', (
     else expect(await alert(page).textContent()).toBe(text)
   })
 
-  it('cannot be joined with a token of another server', async () => {
+  it('rejects a token of another server', async () => {
     const { url } = livekit!
     const fragment = `#${new URLSearchParams({ url, token: 'not.a.token' })}`
     const { page } = await open(fragment)

@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => stack?.stop())
 
-it('a call that sipp refuses is explained, with the messages as they were', { timeout: 180_000 }, async () => {
+it('explains a call that sipp rejected, with its messages', { timeout: 180_000 }, async () => {
   const sipp = await startSipp(stack, refusing('488 Not Acceptable Here'))
   const customer = await stack.owner({ trunk: { port: sipp.port } })
   const call = await customer.place('+14155550155')
@@ -37,7 +37,7 @@ it('a call that sipp refuses is explained, with the messages as they were', { ti
   expect(body.diagnosis).toMatchObject({ code: 'codec_refused', evidence: [0, 1] })
 })
 
-test('Kamailio with the right password is found fine, with a wrong one it is told', { timeout: 180_000 }, async () => {
+test('reports a correct password as accepted and a wrong one as rejected', { timeout: 180_000 }, async () => {
   const port = await freeUdpPort()
   const kamailio = await Kamailio.start(port, { peerPort: await freeSipPort(), algorithm: 'MD5', password: 'right' })
   try {
@@ -76,7 +76,7 @@ const valueIn = (text: string, series: string) => {
   return lines.length === 0 ? Number.NaN : lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
 }
 
-it('what engine and control count tells of calls and requests, and of nobody’s number', {
+it('counts calls and requests without phone numbers', {
   timeout: 30_000,
 }, async () => {
   const sipp = await startSipp(stack, refusing('486 Busy Here'))
@@ -95,7 +95,7 @@ it('what engine and control count tells of calls and requests, and of nobody’s
   for (const text of [control, engine]) expect(text).not.toMatch(/\+?1?4155550155|\d+\.\d+\.\d+\.\d+/)
 })
 
-it('a conversation is well in the eyes of the doctor while it lasts, and shows how it was when it has ended', {
+it("passes the doctor during a call, and shows the call's metrics afterwards", {
   timeout: 120_000,
 }, async () => {
   const question = await stack.speech.say('Please tell the director that the old lighthouse has been repaired.')

@@ -92,7 +92,7 @@ function expectInside(spans: SentSpan[], outer: string, inner: string): void {
 }
 
 describe('a call', () => {
-  it('that is placed is one trace, which its client began', { timeout: 180_000 }, async () => {
+  it('outbound is one trace, started by the client', { timeout: 180_000 }, async () => {
     const words = 'No, thank you. That is all.'
     const file = pcap(join(stack.folder, 'traced.pcap'), [
       { pcm: silence(5000) },
@@ -147,7 +147,7 @@ describe('a call', () => {
     expectNobody(spans, owner)
   })
 
-  it('that comes in is one trace, which its INVITE began', { timeout: 180_000 }, async () => {
+  it('inbound is one trace, started by the INVITE', { timeout: 180_000 }, async () => {
     const port = await freeSipPort()
     const owner = await newOwner(port, { greeting: 'Good morning.' })
     const sipp = await startSipp(
@@ -177,7 +177,7 @@ describe('a call', () => {
     expectNobody(spans, owner)
   })
 
-  it('that is refused is one too, with the answer of the carrier', { timeout: 180_000 }, async () => {
+  it("rejected is one trace with the carrier's answer", { timeout: 180_000 }, async () => {
     const sipp = await startSipp(stack, refusing('503 Service Unavailable'))
     const owner = await newOwner(sipp.port, {})
     const id = await place(owner, {})

@@ -98,7 +98,7 @@ async function newKey(scopes = ['read', 'write']): Promise<{ id: string; value: 
   return body
 }
 
-test('a session of one is a session of the other, and ends in both', async () => {
+test('shares sessions and log-out', async () => {
   const email = `${randomUUID()}@example.com`
   const signedUp = await ask(first, 'POST', '/auth/sign-up', { email, password: 'correct horse battery' }, {})
   const own = (url: string) => ({ cookie: signedUp.headers.get('set-cookie')!.split(';')[0]!, origin: url })
@@ -107,7 +107,7 @@ test('a session of one is a session of the other, and ends in both', async () =>
   await until(async () => (await ask(second, 'GET', '/v1/public/projects', undefined, own(second.url))).status === 401)
 })
 
-test('a key revoked in one is dead in the other within five seconds', async () => {
+test('revokes a key in both within five seconds', async () => {
   const key = await newKey()
   const used = () => ask(second, 'GET', '/v1/public/projects', undefined, withKey(key.value))
   expect((await used()).status).toBe(200)
@@ -131,7 +131,7 @@ test('the rate limit is one for both', async () => {
   expect(statuses.filter(status => status === 429)).toHaveLength(10)
 })
 
-test('one Idempotency-Key sent to both at once makes one thing', async () => {
+test('creates one object for one Idempotency-Key at both', async () => {
   const key = await newKey()
   const headers = { ...withKey(key.value), 'idempotency-key': randomUUID() }
   const body = { name: 'Once', language: 'en' }
@@ -148,7 +148,7 @@ test('one Idempotency-Key sent to both at once makes one thing', async () => {
   expect(projects.filter((project: { name: string }) => project.name === 'Once')).toHaveLength(1)
 })
 
-test('a call placed at one and ended by an engine shows in both, paid once; its webhook is sent once', async () => {
+test('shows a call in both, charges it once, and sends its webhook once', async () => {
   const { projects } = (await ask(first, 'GET', '/v1/public/projects')).body
   const number = '+12025550111'
   await ask(first, 'POST', '/v1/public/trunks', { name: 'T', mode: 'ip', host: HOST, numbers: [number] })
@@ -177,7 +177,7 @@ test('a call placed at one and ended by an engine shows in both, paid once; its 
   redis.disconnect()
 })
 
-test('what a process leaves behind when it is killed between commit and answer, the other sends', async () => {
+test('sends webhooks of a process killed after its commit', async () => {
   const made = await ask(first, 'POST', '/v1/public/webhooks', { url: `${receiver.url}/left`, events: ['call.failed'] })
   let hanging = true
   receiver.answer((_, response) => (hanging ? undefined : void response.writeHead(204).end()))

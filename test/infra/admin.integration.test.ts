@@ -81,7 +81,7 @@ describe('accounts', () => {
     expect((await run(['account', 'OP@example.com', '--json'])).json).toEqual(made.json)
   })
 
-  test('get money, a price of their own and a subscription, and the API says so', async () => {
+  test('receive balance, price and subscription, visible in the API', async () => {
     const tenant = await createTenant(control)
     const id = tenant.ownerId
     expect((await run(['top-up', id, '50.5', '--reference', 'Invoice 7', '--json'])).json).toMatchObject({
@@ -110,7 +110,7 @@ describe('accounts', () => {
     expect(over.json).toMatchObject({ subscription: 'inactive' })
   })
 
-  test('have keys, which are made and revoked', async () => {
+  test('have keys, created and revoked', async () => {
     const tenant = await createTenant(control)
     const made = await run(['create-key', tenant.ownerId, '--name', 'CI', '--scopes', 'read', '--json'])
     expect(made).toMatchObject({ code: 0, json: { name: 'CI', scopes: ['read'] } })
@@ -127,8 +127,8 @@ describe('accounts', () => {
   })
 })
 
-describe('what it is told', () => {
-  test('is understood or refused with 2, and what cannot be done with 1', async () => {
+describe('arguments', () => {
+  test('exits with 2 for invalid arguments and 1 for failures', async () => {
     const help = await run(['--help'])
     expect(help.code).toBe(0)
     for (const name of ['top-up <id|email> <amount>', 'delete <id|email> --yes', 'export'])
@@ -154,7 +154,7 @@ describe('what it is told', () => {
     }
   }, 180_000)
 
-  test('is done on the Parley of the folder, and said when there is none', async () => {
+  test('uses the installation of the folder, and reports a missing one', async () => {
     const env = { DATABASE_URL: '' }
     const none = await run(['accounts'], { env })
     expect(none).toMatchObject({ code: 1, out: '' })
@@ -174,13 +174,13 @@ describe('what it is told', () => {
     expect((await run(['accounts'], { env })).code).toBe(1)
   }, 30_000)
 
-  test('is refused when a setting is wrong, by its name', async () => {
+  test('rejects an invalid setting by name', async () => {
     const ran = await run(['accounts'], { env: { SIGN_UP: 'perhaps', SESSION_DAYS: '0' } })
     expect(ran).toMatchObject({ code: 1, out: '' })
     expect(ran.err).toMatch(/SIGN_UP.*\n.*SESSION_DAYS/)
   })
 
-  test('fails in words when the database is away', async () => {
+  test('reports an unreachable database', async () => {
     const ran = await run(['accounts'], { env: { DATABASE_URL: 'postgres://nobody:secret-word@127.0.0.1:1/none' } })
     expect(ran).toMatchObject({ code: 1, out: '' })
     expect(ran.err).toMatch(/Couldn’t connect to the database/)
@@ -203,8 +203,8 @@ async function rowsOf(ownerId: string): Promise<Record<string, number>> {
   return counts
 }
 
-describe('data of an account', () => {
-  test('is known table by table: a new table says what becomes of its rows', async () => {
+describe('account data', () => {
+  test('covers every table', async () => {
     const tables = await control.deps.sql<{ name: string; owned: boolean }[]>`
       select tables.table_name as name, columns.column_name is not null as owned
       from information_schema.tables left join information_schema.columns
@@ -224,7 +224,7 @@ describe('data of an account', () => {
     }
   })
 
-  test('is exported whole, of any size, without secrets, and never over a file', async () => {
+  test('exports all rows of any size, without secrets, and never overwrites a file', async () => {
     const tenant = await createTenant(control)
     await fill(tenant)
     await control.deps.sql`
@@ -256,7 +256,7 @@ describe('data of an account', () => {
     expect((await run(['export', tenant.ownerId, join(home, 'no', 'where')])).code).toBe(1)
   }, 30_000)
 
-  test('is erased, all but the money; others keep theirs', async () => {
+  test('erases everything except the ledger; other accounts stay', async () => {
     const tenant = await createTenant(control)
     const other = await createTenant(control)
     await fill(tenant)
@@ -312,7 +312,7 @@ describe('data of an account', () => {
   }, 180_000)
 })
 
-test('mail is shown on the terminal of who starts the parts, and its file is nobody else’s', async () => {
+test('prints mail on the terminal; its file is readable by its owner only', async () => {
   const folder = join(home, 'mail')
   const shown: string[] = []
   const watching = showMail(folder, text => shown.push(text))

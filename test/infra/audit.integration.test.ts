@@ -67,51 +67,51 @@ const PACKUMENT = {
 const audit = (allowed: Allowed = []) =>
   auditPackages(folder, allowed, TODAY, ['--registry', address, '--cache', join(folder, 'cache')])
 
-describe('what npm finds', { timeout: 60_000 }, () => {
-  it('is a complaint that names package, hole and where to read of it', async () => {
+describe('advisories from npm', { timeout: 60_000 }, () => {
+  it('names package, advisory and link', async () => {
     const findings = [`leaky: Everything is shown to everybody (high, ${ADVISORY.url})`]
     expect(await audit()).toEqual({ kind: 'checked', findings })
   })
 
-  it('is none while it is allowed', async () => {
+  it('ignores allowed advisories', async () => {
     expect(await audit(allow())).toEqual({ kind: 'checked', findings: [] })
   })
 
-  it('is none when it is nothing', async () => {
+  it('reports none when there are none', async () => {
     advisories = response => response.end('{}')
     expect(await audit()).toEqual({ kind: 'checked', findings: [] })
   })
 
-  it('is not known where the registry does not tell', async () => {
+  it('reports an unreachable registry', async () => {
     advisories = response => response.writeHead(405).end()
     expect(await audit()).toMatchObject({ kind: 'unavailable', why: expect.not.stringContaining('127.0.0.1') })
   })
 })
 
-describe('what is allowed', () => {
+describe('allowed advisories', () => {
   const printed = (...via: object[]) => JSON.stringify({ auditReportVersion: 2, vulnerabilities: { leaky: { via } } })
   const found = { name: 'leaky', title: 'A hole', url: ADVISORY.url, severity: 'critical' }
   const complaintsOf = (allowed: Allowed) => assessAudit(printed(found), allowed, TODAY)
 
-  it('is so of that package and that hole alone', () => {
+  it('applies to one advisory of one package', () => {
     const hole = `leaky: A hole (critical, ${ADVISORY.url})`
     expect(complaintsOf(allow({ package: 'other' }))).toEqual({ kind: 'checked', findings: [hole] })
     expect(complaintsOf(allow({ id: 'GHSA-aaaa-bbbb-dddd' }))).toEqual({ kind: 'checked', findings: [hole] })
   })
 
-  it('is so until its day, and then complained of itself', () => {
+  it('expires, and is then reported', () => {
     const late = complaintsOf(allow({ until: '2026-11-21' }))
     expect(late).toMatchObject({
       findings: [expect.stringContaining('A hole'), expect.stringContaining('2026-11-21')],
     })
   })
 
-  it('need not be what is not grave', () => {
+  it('needs no entry below high severity', () => {
     const small = printed({ ...found, severity: 'moderate' })
     expect(assessAudit(small, [], TODAY)).toEqual({ kind: 'checked', findings: [] })
   })
 
-  it('stands in a file that can be read, and none of it has run out', () => {
+  it('is in a valid file without expired entries', () => {
     const allowed = allowedIn(resolve(import.meta.dirname, '../..'))
     expect(allowed.filter(({ until }) => until < new Date().toISOString().slice(0, 10))).toEqual([])
   })

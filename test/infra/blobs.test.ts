@@ -39,7 +39,7 @@ describe.each([
   ['a folder', () => createFolderBlobs(join(home, 'folder'))],
   ['a bucket', () => createS3Blobs(s3)],
 ])('%s', (_, make) => {
-  it('takes files over and gives them back, whole or in part', async () => {
+  it('stores files and returns them, whole or in part', async () => {
     const blobs = make()
     const from = file()
     await blobs.store('recordings/one/a-1.wav', from, wav)
@@ -54,7 +54,7 @@ describe.each([
     expect(await read(blobs, 'recordings/one/a-1.wav/below')).toBeNull()
   })
 
-  it('deletes one, and all of a folder, and what is not there', async () => {
+  it('deletes a blob, a prefix, and a missing blob', async () => {
     const blobs = make()
     for (const key of ['recordings/two/a', 'recordings/two/b', 'recordings/two/c', 'recordings/twofold/a']) {
       await blobs.store(key, file(key), wav)
@@ -70,7 +70,7 @@ describe.each([
   })
 
   it.each(['', '/etc/passwd', '../up', 'a/../../b', 'a//b', 'a/', 'A', 'a b', 'a/.', 'a\0'])(
-    'knows no key %j',
+    'rejects the key %j',
     async key => {
       const blobs = make()
       const from = file('stays')
@@ -88,7 +88,7 @@ describe.each([
 })
 
 describe('a folder', () => {
-  it('is closed to others, and has nothing by halves when a file comes from another disk', async () => {
+  it('has private permissions, and moves files atomically across disks', async () => {
     const folder = join(home, 'closed')
     const blobs = createFolderBlobs(folder)
     await blobs.store('a/b.wav', file(), wav)
@@ -105,7 +105,7 @@ describe('a folder', () => {
 })
 
 describe('a bucket', () => {
-  it('refuses a wrong key, and the file stays', async () => {
+  it('rejects wrong credentials and keeps the file', async () => {
     const from = file()
     const wrong = createS3Blobs({ ...s3, secretKey: 'another' })
     await expect(wrong.store('a', from, wav)).rejects.toMatchObject({ status: 403, code: 'SignatureDoesNotMatch' })
@@ -114,7 +114,7 @@ describe('a bucket', () => {
     expect(existsSync(from)).toBe(true)
   })
 
-  it('tells what the store says, keeps type and length, and finds no other bucket', async () => {
+  it("reports the store's error, keeps type and length, and fails for a missing bucket", async () => {
     const blobs = createS3Blobs(s3)
     const from = file()
     s3.failures.push({ status: 503, code: 'SlowDown' })
@@ -127,7 +127,7 @@ describe('a bucket', () => {
     expect(existsSync(stays)).toBe(true)
   })
 
-  it('lets go of an upload', async () => {
+  it('aborts an upload', async () => {
     const controller = new AbortController()
     const from = file()
     const taken = createS3Blobs(s3).store('c', from, { ...wav, signal: controller.signal })
@@ -140,7 +140,7 @@ describe('a bucket', () => {
 describe('settings', () => {
   const env = (more: object = {}) => ({ PARLEY_HOME: join(home, 'parley'), PARLEY_SECRET: 'sixteen letters!', ...more })
 
-  it('say where blobs go: below the home, a folder, or a bucket', async () => {
+  it('select home, folder or bucket', async () => {
     mkdirSync(join(home, 'parley'), { recursive: true })
     await createBlobs(readConfig(env())).store('a', file('x'), wav)
     expect(existsSync(join(home, 'parley', 'blobs', 'a'))).toBe(true)
@@ -152,7 +152,7 @@ describe('settings', () => {
     expect(spoolFolder(readConfig(env({ ENGINE_NAME: 'e7' })))).toBe(join(home, 'parley', 'spool', 'e7'))
   })
 
-  it('of a bucket without keys end the start', () => {
+  it('reject a bucket without keys', () => {
     expect(() => readConfig(env({ BLOB_S3_URL: s3.url }))).toThrow(ConfigError)
   })
 })

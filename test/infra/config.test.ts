@@ -43,40 +43,40 @@ const READ: Partial<Record<string, unknown>> = {
 const sampleOf = (name: string) => VALUES[name] ?? `${name}-of-sixteen-and-more`
 
 describe('a secret from a file', () => {
-  it.each(SECRETS)('is taken for %s, without the end of its line', name => {
+  it.each(SECRETS)('sets %s, without the trailing newline', name => {
     const config = read({ ...BESIDE[name], [`${name}_FILE`]: file(name, `${sampleOf(name)}\n`) })
     expect(config[name]).toEqual(READ[name] ?? sampleOf(name))
   })
 
-  it('is the secret that seals', () => {
+  it('is used for sealing', () => {
     expect(read({ PARLEY_SECRET_FILE: file('seal', 'a secret of the house\r\n') }).secret).toBe('a secret of the house')
   })
 
-  it('is not looked for where its variable is set to nothing', () => {
+  it('is ignored where its variable is set to nothing', () => {
     expect(read({ REDIS_URL: sampleOf('REDIS_URL'), REDIS_URL_FILE: '' }).REDIS_URL).toBe(sampleOf('REDIS_URL'))
   })
 
-  it('may stand beside the same value, and beside no other', () => {
+  it('may equal its variable, but not differ', () => {
     const at = file('both', 'sixteen letters and more')
     expect(read({ PARLEY_SECRET: 'sixteen letters and more', PARLEY_SECRET_FILE: at }).secret).toHaveLength(24)
     const said = refusal({ PARLEY_SECRET: 'another secret altogether', PARLEY_SECRET_FILE: at })
     expect(said).toBe('PARLEY_SECRET differs from the content of PARLEY_SECRET_FILE. Set only one of them')
   })
 
-  it('must be there, and hold something', () => {
+  it('must exist and not be empty', () => {
     expect(refusal({ LLM_API_KEY_FILE: join(folder, 'nowhere') })).toMatch(/^LLM_API_KEY_FILE: cannot read .*ENOENT/)
     expect(refusal({ LLM_API_KEY_FILE: folder })).toMatch(/EISDIR/)
     expect(refusal({ LLM_API_KEY_FILE: file('empty', ' \n') })).toMatch(/is empty$/)
   })
 
-  it('is judged as its variable is, and never shown', () => {
+  it('is validated as its variable, and never shown', () => {
     const said = refusal({ REDIS_URL_FILE: file('wrong', 'http://user:hidden@host/') })
     expect(said).toContain('REDIS_URL')
     expect(said).not.toContain('hidden')
     expect(refusal({ PARLEY_SECRET_FILE: file('short', 'hidden') })).not.toContain('hidden')
   })
 
-  it('counts among the settings', () => {
+  it('is known as a setting', () => {
     expect(SETTINGS).toContain('REDIS_URL_FILE')
     expect(SETTINGS).not.toContain('REDIS_PREFIX_FILE')
     expect(new Set(SETTINGS).size).toBe(SETTINGS.length)

@@ -25,7 +25,7 @@ const at = (path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (value as Record<string, unknown> | undefined)?.[key], values)
 
 describe('the templates', () => {
-  it.each(templates)('ask for values that there are: %s', (_, text) => {
+  it.each(templates)('reference existing values: %s', (_, text) => {
     const short = [...text.matchAll(/\{\{-? (\$\w+) := \.Values\.(\w+) \}\}/g)]
     const long = short.reduce(
       (all, [, name, path]) => all.replaceAll(`${name}.`, `.Values.${path}.`),
@@ -36,7 +36,7 @@ describe('the templates', () => {
   })
 
   it.each(templates.filter(([name]) => /^(?:control|engine)\.yaml$|^_/.test(name)))(
-    'set what is known: %s',
+    'set known variables: %s',
     (_, text) => {
       const names = [...text.matchAll(/\bname: ([A-Z][A-Z0-9_]+)\b/g)].map(match => match[1]!)
       expect(names.length).toBeGreaterThan(8)
@@ -44,7 +44,7 @@ describe('the templates', () => {
     },
   )
 
-  it('are of the version of everything else, and of its images', () => {
+  it('use the version of the package and its images', () => {
     const { version } = JSON.parse(read('package.json')) as { version: string }
     expect([chart.version, chart.appVersion]).toEqual([version, version])
     for (const name of ['drachtio', 'livekit', 'redis', 'postgres']) {
@@ -52,7 +52,7 @@ describe('the templates', () => {
     }
   })
 
-  it('say what the files of infra/deploy/docker say', () => {
+  it('agree with infra/deploy/docker', () => {
     const text = Object.fromEntries(templates)
     const lines = (from: string) => from.split('\n').map(line => line.trim())
     const redis = lines(read('infra/deploy/docker/redis.conf')).filter(line => line !== '' && !line.startsWith('#'))
@@ -61,7 +61,7 @@ describe('the templates', () => {
     expect(lines(text['drachtio.yaml']!).join('\n')).toContain(lines(spammers).join('\n'))
   })
 
-  it('name settings in the values that are known', () => {
+  it('use known settings in the values', () => {
     expect(Object.keys(values['settings'] as Values).filter(name => !SETTINGS.includes(name))).toEqual([])
   })
 })
@@ -146,12 +146,12 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     ...one.spec.template.spec.containers,
   ]
 
-  it('has nothing that the linter minds', () => {
+  it('passes helm lint', () => {
     const { status, stdout } = helm('lint', 'parley', '--strict', ...flags(choice))
     expect([status, stdout]).toEqual([0, expect.stringContaining('0 chart(s) failed')])
   })
 
-  it('is what Kubernetes knows', () => {
+  it('is valid for Kubernetes', () => {
     const args = ['-strict', '-summary', '-output', 'json', '-schema-location', tools!.schemas, '-']
     const { stdout } = spawnSync(tools!.kubeconform, args, { input: text, encoding: 'utf8' })
     const found = JSON.parse(stdout) as { resources: unknown[]; summary: Record<string, number> }
@@ -159,7 +159,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     expect(found.summary).toEqual({ valid: manifests.length, invalid: 0, errors: 0, skipped: 0 })
   })
 
-  it('gives its programs settings that they take, each once', () => {
+  it('sets known variables once each', () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-chart-'))
     execFileSync('sh', [join(root, 'infra/deploy/docker/make-secrets.sh'), join(folder, 's')])
     for (const name of ['s3_access_key', 's3_secret_key'])
@@ -193,7 +193,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     }
   })
 
-  it('starts programs that are in their images', () => {
+  it('starts programs of their images', () => {
     for (const one of workloads()) {
       for (const { image, args, livenessProbe, readinessProbe, startupProbe } of containers(one)) {
         const own = /^parley-(\w+):([\d.]+)$/.exec(image)
@@ -215,7 +215,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     expect(speech).toEqual(wordsOf('speech', 'CMD'))
   })
 
-  it('leads each address to a port that somebody has', () => {
+  it('maps each address to an exposed port', () => {
     const services = manifests.filter(({ kind }) => kind === 'Service')
     for (const service of services) {
       const behind = workloads().filter(one =>
@@ -245,7 +245,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     )
   })
 
-  it('lets no program be root or write where it need not, and asks each how it is', () => {
+  it('runs as non-root with read-only file systems and probes', () => {
     expect(workloads().length).toBeGreaterThan(2)
     for (const one of workloads()) {
       const pod = one.spec.template.spec
@@ -272,7 +272,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     }
   })
 
-  it('mounts the secrets that a pod reads, and no others', () => {
+  it('mounts exactly the secrets that a pod reads', () => {
     const made = [...Object.keys(compose.secrets), 's3_access_key', 's3_secret_key', 'smtp_url']
     for (const one of workloads()) {
       const items = one.spec.template.spec.volumes.flatMap(({ secret }) => secret?.items ?? [])
@@ -283,7 +283,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     }
   })
 
-  it('gives each of our programs longer to end than it takes', () => {
+  it('gives each program a longer grace period than its shutdown', () => {
     const stopSeconds =
       Number(/^const STOP_MS = ([\d_]+)$/m.exec(read('infra/bin/run-until-stopped.ts'))![1]!.replace('_', '')) / 1000
     for (const part of ['control', 'engine']) {
@@ -295,7 +295,7 @@ describe.skipIf(tools === null).each(Object.keys(CHOICES))('the chart %s', choic
     }
   })
 
-  it('scales by a metric that engines show', () => {
+  it('scales by an exported metric', () => {
     const scaler = manifests.find(({ kind }) => kind === 'HorizontalPodAutoscaler')
     expect(scaler !== undefined).toBe(choice.includes('autoscaling'))
     expect(workload('engine').spec['replicas'] === undefined).toBe(scaler !== undefined)
@@ -310,13 +310,13 @@ describe.skipIf(tools === null)('the chart', () => {
     [[], 'Recordings need a place that engines and control share'],
     [['blobs.existingClaim=a', 'livekit.enabled=false'], 'livekit.url is needed'],
     [['blobs.existingClaim=a', 'networkPolicy.nodeCidrs=null'], 'networkPolicy.nodeCidrs is needed'],
-  ])('says what it lacks: %j', (pairs, words) => {
+  ])('reports missing values: %j', (pairs, words) => {
     const { status, stderr } = helm('template', 'parley', 'parley', ...pairs.flatMap(pair => ['--set', pair]))
     expect(status).toBe(1)
     expect(stderr).toContain(words)
   })
 
-  it('is judged by schemas that know what is wrong', () => {
+  it('is validated by strict schemas', () => {
     const wrong = (change: (text: string) => string) => {
       const { stdout } = helm('template', 'parley', 'parley', ...flags('as it comes, with a shared folder'))
       const args = ['-strict', '-schema-location', tools!.schemas, '-']

@@ -77,13 +77,13 @@ function environment(one: Service): Record<string, string> {
 }
 
 describe('the settings of a container', () => {
-  it.each(ours)('are known by name: %s', (_, one) => {
+  it.each(ours)('are known variables: %s', (_, one) => {
     const names = Object.keys({ ...environmentOf(target(one)), ...one.environment })
     expect(names.length).toBeGreaterThan(12)
     expect(names.filter(name => name !== 'NODE_ENV' && !SETTINGS.includes(name))).toEqual([])
   })
 
-  it.each(ours)('are taken by the program: %s', (name, one) => {
+  it.each(ours)('are accepted by the program: %s', (name, one) => {
     const config = readConfig(environment(one))
     expect(config.secret).toBe(secret('parley_secret'))
     expect(config.REDIS_URL).toBe(secret('redis_url'))
@@ -92,13 +92,13 @@ describe('the settings of a container', () => {
     else expect(config.DRACHTIO_SECRET).toBe(secret('drachtio_secret'))
   })
 
-  it.each(services)('hold no secret: %s', (_, one) => {
+  it.each(services)('contain no secret: %s', (_, one) => {
     const names = Object.keys(settingsOf(one)).filter(name => /SECRET|PASSWORD|KEY$|_URL$/.test(name))
     const open = ['LIVEKIT_URL', 'LIVEKIT_PUBLIC_URL', 'PUBLIC_URL', 'LIVEKIT_API_KEY']
     expect(names.filter(name => !name.endsWith('_FILE') && !open.includes(name))).toEqual([])
   })
 
-  it('may be more, by names that are known', () => {
+  it('accept further variables by known names', () => {
     const names = [...read('infra/deploy/docker/parley.env.example').matchAll(/^#? ?([A-Z_]+)=/gm)].map(
       match => match[1]!,
     )
@@ -107,7 +107,7 @@ describe('the settings of a container', () => {
     for (const [, one] of ours) expect(one.env_file).toEqual([{ path: 'parley.env', required: false }])
   })
 
-  it('are more where mail is sent', () => {
+  it('include mail variables', () => {
     const mail = parse(read('infra/deploy/docker/compose.mail.yaml'), { merge: true }) as Compose
     expect(Object.keys(mail.services)).toEqual(ours.map(([name]) => name).filter(name => name.startsWith('control')))
     expect(mail.secrets).toEqual({ smtp_url: { file: 'secrets/smtp_url' } })
@@ -120,14 +120,14 @@ describe('the settings of a container', () => {
     }
   })
 
-  it('come from an .env that sets what the compose file asks for, and nothing else', () => {
+  it('come from an .env with exactly the variables of the compose file', () => {
     const asked = [...composeText.matchAll(/(?<!\$)\$\{(\w+)/g)].map(match => match[1]!)
     expect(new Set(asked)).toEqual(new Set(Object.keys(VARIABLES)))
   })
 })
 
-describe('engines beside each other', () => {
-  it('differ in name and port, and share no port for sound', () => {
+describe('several engines', () => {
+  it('have different names, ports and RTP ranges', () => {
     expect(engines.length).toBeGreaterThan(1)
     const configs = engines.map(([, one]) => readConfig(environment(one)))
     expect(configs.map(({ ENGINE_NAME }) => ENGINE_NAME)).toEqual(engines.map(([name]) => name))
@@ -145,7 +145,7 @@ describe('a port', () => {
   const engine = () => readConfig(environment(engines[0]![1]))
   const published = (name: string) => (service(name).ports ?? []).map(port => port.replace(/\/(?:tcp|udp)$/, ''))
 
-  it('of control is what proxy and LiveKit call, and its health check asks', () => {
+  it('of control matches proxy, LiveKit and health check', () => {
     const controls = ours.filter(([name]) => name.startsWith('control')).map(([name]) => name)
     const ports = controls.map(name => readConfig(environment(service(name))).HTTP_PORT)
     const addresses = controls.map((name, index) => `${name}:${ports[index]}`)
@@ -160,12 +160,12 @@ describe('a port', () => {
     }
   })
 
-  it.each(engines)('of metrics is what the health check asks: %s', (_, one) => {
+  it.each(engines)('of metrics matches the health check: %s', (_, one) => {
     const { METRICS_PORT } = readConfig(environment(one))
     expect(one.healthcheck!.test).toContain(`http://127.0.0.1:${METRICS_PORT}/metrics`)
   })
 
-  it('of the SIP server is where engines connect to, on loopback alone', () => {
+  it("of the SIP server matches the engines' setting, on loopback only", () => {
     const { DRACHTIO_HOST, DRACHTIO_PORT, SIP_PORT } = engine()
     const admin = /<admin port="(\d+)"[^>]*>([^<]+)<\/admin>/.exec(read('infra/deploy/docker/drachtio.conf.xml'))!
     expect([admin[2], Number(admin[1])]).toEqual([DRACHTIO_HOST, DRACHTIO_PORT])
@@ -174,7 +174,7 @@ describe('a port', () => {
     expect(service('drachtio').command![0]).toContain(`:${SIP_PORT};transport=udp,tcp`)
   })
 
-  it('of speech is where engines connect to, and its health check', () => {
+  it("of speech matches the engines' setting and its health check", () => {
     const { SPEECH_HOST, SPEECH_PORT } = engine()
     const words = wordsOf('speech', 'CMD')!
     expect(words[words.indexOf('--host') + 1]).toBe(SPEECH_HOST)
@@ -182,7 +182,7 @@ describe('a port', () => {
     expect(wordsOf('speech', 'HEALTHCHECK')).toContain(`tcp://${SPEECH_HOST}:${SPEECH_PORT}`)
   })
 
-  it('of LiveKit, Redis and Postgres is the one in their addresses', () => {
+  it('of LiveKit, Redis and Postgres match their addresses', () => {
     const { LIVEKIT_URL, REDIS_URL } = engine()
     expect(new URL(LIVEKIT_URL!)).toMatchObject({ hostname: 'livekit', port: String(livekit.port) })
     const redisPort = /^port (\d+)$/m.exec(read('infra/deploy/docker/redis.conf'))![1]
@@ -199,7 +199,7 @@ describe('a port', () => {
     expect(published('postgres')).toEqual([])
   })
 
-  it('of a name is reached in both networks', () => {
+  it('is reachable by name in both networks', () => {
     for (const [, one] of engines) {
       expect(one.network_mode).toBe('host')
       expect(one.extra_hosts).toEqual(['redis:127.0.0.1', 'livekit:127.0.0.1'])
@@ -216,14 +216,14 @@ describe('a command', () => {
       return [...words, check].map(command => ({ name, command, image: target(one) }))
     })
 
-  it.each(programs)('is a program that is in its image: $name, $command', ({ command, image }) => {
+  it.each(programs)('runs a program of its image: $name, $command', ({ command, image }) => {
     expect(command[0]).toBe('node')
     const { files } = neededBy([command[1]!])
     const copied = copiedTo(image)
     expect(files.filter(file => !copied.some(path => file === path || file.startsWith(`${path}/`)))).toEqual([])
   })
 
-  it('of speech has options that the program knows, and models where they are put', () => {
+  it('of speech has known options, and models where they are installed', () => {
     const words = wordsOf('speech', 'CMD')!
     const known = [...read('media/models/speech/main.ts').matchAll(/^ {4}(\w+): \{ type: 'string'/gm)].map(
       match => match[1]!,
@@ -236,7 +236,7 @@ describe('a command', () => {
     expect(linesOf('models')).toContain(`RUN node infra/deploy/docker/models.ts ${PARLEY_CACHE}`)
   })
 
-  it('that builds the dashboard finds what the page is made of', () => {
+  it('that builds the dashboard has every source', () => {
     const { files } = neededBy(['infra/deploy/docker/dashboard.ts', 'control/dashboard/page/main.tsx'])
     const copied = copiedTo('dashboard')
     expect(files.filter(file => !copied.some(path => file === path || file.startsWith(`${path}/`)))).toEqual([])
@@ -246,7 +246,7 @@ describe('a command', () => {
     expect(read('.dockerignore').split('\n')).toContain('control/dashboard/dist')
   })
 
-  it('that fetches models finds all its files, and needs no package', () => {
+  it('that fetches models has every file and needs no package', () => {
     const { files, packages } = neededBy(['infra/deploy/docker/models.ts'], SPEECH_LOADERS)
     const copied = copiedTo('models')
     expect(files.filter(file => !copied.includes(file))).toEqual([])
@@ -273,7 +273,7 @@ describe('an image', () => {
     speech: ['media/models/speech/main.ts', 'media/models/speech/whisper-worker.ts'],
   }
 
-  it.each(Object.entries(entries))('lacks no package that it needs: %s', (image, programs) => {
+  it.each(Object.entries(entries))('has every package it imports: %s', (image, programs) => {
     const { packages } = neededBy([...programs, 'infra/deploy/docker/health.ts'], unasked[image])
     const needed = closureOf(packages)
     expect(needed.size).toBeGreaterThan(3)
@@ -285,7 +285,7 @@ describe('an image', () => {
     expect([...needed].filter(path => locked[path]!.dev)).toEqual([])
   })
 
-  it('is built from what is there', () => {
+  it('is built from existing files', () => {
     for (const { name } of stages) expect(copiedTo(name).filter(path => !exists(path))).toEqual([])
     const ignored = read('.dockerignore').split('\n')
     const tops = new Set(stages.flatMap(({ name }) => copiedTo(name)).map(path => path.split('/')[0]!))
@@ -297,7 +297,7 @@ describe('an image', () => {
     }
   })
 
-  it('is of the versions that are tested', () => {
+  it('uses tested versions', () => {
     const node = locked['node_modules/node']!.version
     const froms = stages.map(({ from }) => from).filter(from => !stages.some(({ name }) => name === from))
     expect(new Set(froms.filter(from => from.startsWith('node:')))).toEqual(new Set([`node:${node}-bookworm-slim`]))
@@ -311,7 +311,7 @@ describe('an image', () => {
     expect(new Set(composeText.match(/PARLEY_VERSION:-[^}]+/g)).size).toBe(1)
   })
 
-  it('has a version in its name', () => {
+  it('is pinned to a version', () => {
     const froms = stages.map(({ from }) => from).filter(from => !stages.some(({ name }) => name === from))
     const images = [...froms, ...services.map(([, { image }]) => interpolated(image))]
     expect(images.filter(image => !/^[\w./-]+:v?\d+\.\d+[\w.-]*$/.test(image))).toEqual([])
@@ -326,7 +326,7 @@ describe('a container', () => {
       .findLast(line => line.startsWith('USER '))
       ?.slice(5)
 
-  it.each(services)('is not root, writes to named places alone, and is asked how it is: %s', (_, one) => {
+  it.each(services)('runs as non-root, writes to named volumes only, and has a health check: %s', (_, one) => {
     expect(one.user ?? imageUser(one)).toMatch(/^[1-9]\d*:[1-9]\d*$/)
     expect(one.read_only).toBe(true)
     expect(one.cap_drop).toEqual(['ALL'])
@@ -335,7 +335,7 @@ describe('a container', () => {
     expect(asked?.length).toBeGreaterThan(1)
   })
 
-  it.each(ours)('has longer to end than its program takes: %s', (_, one) => {
+  it.each(ours)('has a longer grace period than its program: %s', (_, one) => {
     const stopMs = Number(
       /^const STOP_MS = ([\d_]+)$/m.exec(read('infra/bin/run-until-stopped.ts'))![1]!.replace('_', ''),
     )
@@ -344,7 +344,7 @@ describe('a container', () => {
     expect(Number.parseInt(one.stop_grace_period!, 10) * 1000).toBeGreaterThan(stopMs + drainMs)
   })
 
-  it.each(services)('gets secrets that are made, and files that are there: %s', (_, one) => {
+  it.each(services)('gets generated secrets and existing files: %s', (_, one) => {
     for (const name of one.secrets ?? []) {
       expect(compose.secrets[name]).toEqual({ file: `secrets/${name}` })
       expect(secrets).toContain(name)
@@ -365,7 +365,7 @@ describe('a container', () => {
 })
 
 describe('make-secrets.sh', () => {
-  it('makes what the compose file names, for its group alone, and changes nothing that is there', () => {
+  it('creates the secrets of the compose file for its group only, and keeps existing ones', () => {
     expect(secrets.sort()).toEqual(Object.keys(compose.secrets).sort())
     const before = secrets.map(secret)
     for (const name of secrets) expect(statSync(join(folder, 'secrets', name)).mode & 0o777).toBe(0o440)
@@ -376,7 +376,7 @@ describe('make-secrets.sh', () => {
     expect(new Set(before).size).toBe(before.length)
   })
 
-  it('writes the addresses that it is told', () => {
+  it('writes the given addresses', () => {
     makeSecrets('other', 'db.internal:5433', 'cache.internal:6390')
     const other = (name: string) => new URL(readFileSync(join(folder, 'other', name), 'utf8'))
     expect(other('database_url').host).toBe('db.internal:5433')
@@ -388,7 +388,7 @@ describe('the runbook', () => {
   const text = read('infra/README.md')
   const blocks = [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map(match => match[1]!).join('\n')
 
-  it('names services, scripts, commands and files that are there', () => {
+  it('names existing services, scripts, commands and files', () => {
     const named = [...blocks.matchAll(/\b(?:control|engine)-\d\b/g)].map(match => match[0])
     expect(named.length).toBeGreaterThan(3)
     for (const name of named.filter(one => !one.endsWith('-3'))) expect(Object.keys(compose.services)).toContain(name)

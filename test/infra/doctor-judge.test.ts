@@ -30,7 +30,7 @@ describe('a clock', () => {
 })
 
 describe('a failure', () => {
-  it('is told by its code, and never in its own words', () => {
+  it('is reported by its code, without its own message', () => {
     expect(failureOf(Object.assign(new Error('postgres://me:secret@db'), { code: 'ECONNREFUSED' }))).toBe(
       'connection refused',
     )
@@ -164,7 +164,7 @@ describe('secrets', () => {
     expect(JSON.stringify(findings)).not.toContain(strong.slice(0, 20))
   })
 
-  it('are weak when they are words, and not when a word is in many random letters', () => {
+  it('are weak when they are words, and not when random letters contain one', () => {
     expect(['password-1', 'change-me-please-2026', 'abcabcabcabcabc'].map(isWeak)).toEqual([true, true, true])
     expect([strong, `parley-${strong}`].map(isWeak)).toEqual([false, false])
   })
@@ -199,7 +199,7 @@ describe('sound', () => {
   })
 })
 
-describe('the rest', () => {
+describe('other parts', () => {
   it('of the disks', () => {
     const disk = { folders: ['/data'], freeBytes: 5e10, closed: [] }
     expect(said(judgeDisks([disk]))).toEqual(matching(/^ok 50\.0 GB free for \/data/))

@@ -54,7 +54,7 @@ describe('Postgres', () => {
     return { DATABASE_URL: url.href }
   }
 
-  it('is not there', async () => {
+  it('is not reachable', async () => {
     const port = await closedPort()
     await find(
       at(url => (url.port = port)),
@@ -69,7 +69,7 @@ describe('Postgres', () => {
     await find(wrong, 'Postgres', 'error', /wrong user or password/)
   })
 
-  it('has no such database', async () => {
+  it('has no database of that name', async () => {
     await find(
       at(url => (url.pathname = '/nobody')),
       'Postgres',
@@ -91,19 +91,19 @@ describe('Postgres', () => {
     await find({ DATABASE_URL: url }, 'Postgres', 'error', /1 migration .* not applied, starting with 00/)
   })
 
-  it('had another migration', async () => {
+  it('a migration was changed', async () => {
     const { url } = await ownDatabase(sql => sql`update schema_migrations set hash = 'x' where version = 3`)
     await find({ DATABASE_URL: url }, 'Postgres', 'error', /0003_projects.* was changed/)
   })
 
-  it('is of a newer version', async () => {
+  it('has a newer schema', async () => {
     const { url } = await ownDatabase(
       sql => sql`insert into schema_migrations (version, name, hash) values (9000, '9000_later.sql', 'x')`,
     )
     await find({ DATABASE_URL: url }, 'Postgres', 'warning', /newer version \(9000_later/)
   })
 
-  it('has money that came from nowhere', async () => {
+  it('has an inconsistent ledger', async () => {
     const { url } = await ownDatabase(async sql => {
       const id = '00000000-0000-4000-8000-000000000001'
       await sql`insert into accounts (id, name, created_at) values (${id}, 'Somebody', now())`
@@ -113,7 +113,7 @@ describe('Postgres', () => {
     await find({ DATABASE_URL: url }, 'Postgres', 'error', text)
   })
 
-  it('has jobs that nobody takes', async () => {
+  it('has stalled jobs', async () => {
     const { url } = await ownDatabase(
       sql => sql`insert into parley_jobs.job (name, start_after) values ('webhook.deliver', now() - interval '1 hour')`,
     )
@@ -138,7 +138,7 @@ describe('Redis', () => {
     return url
   }
 
-  it('is not there', async () => {
+  it('is not reachable', async () => {
     const url = `redis://${HOST}:${await closedPort()}/0`
     await find({ REDIS_URL: url }, 'Redis', 'error', /connection refused/)
   })
@@ -150,7 +150,7 @@ describe('Redis', () => {
     }
   })
 
-  it('throws away what it has no memory for', async () => {
+  it('evicts keys', async () => {
     const url = await own(['CONFIG', 'SET', 'maxmemory', '200mb'], ['CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru'])
     const findings = await find({ REDIS_URL: url }, 'Redis', 'error', /maxmemory-policy is allkeys-lru/)
     expect(findings.filter(({ part, text }) => part === 'Redis' && /on disk/.test(text))).toEqual([])
@@ -188,7 +188,7 @@ describe('between control and engines', () => {
     return { REDIS_PREFIX: prefix }
   }
 
-  it('nothing is taken in', async () => {
+  it('no engine accepts calls', async () => {
     await redis.xadd(keys.events, `${Date.now() - 40 * 60_000}-0`, 'event', '{}')
     const given = { REDIS_PREFIX: prefix }
     await find(given, 'Bus', 'error', /waiting for control for 40 minutes/)
@@ -201,7 +201,7 @@ describe('between control and engines', () => {
     ).toEqual([])
   })
 
-  it('an event was put aside', async () => {
+  it('an event is in the dead-letter stream', async () => {
     await redis.xadd(keys.deadEvents, '*', 'event', '{}')
     await find({ REDIS_PREFIX: prefix }, 'Bus', 'warning', /1 event could not be processed/)
   })
@@ -211,12 +211,12 @@ describe('between control and engines', () => {
     await find({ REDIS_PREFIX: prefix }, 'Bus', 'error', /use different secrets/)
   })
 
-  it('an engine has the wrong time', async () => {
+  it('an engine has a wrong clock', async () => {
     const given = await beat({ at: Date.now() - 5 * 60_000 })
     await find(given, 'Engines', 'error', /far: its clock is 5 minutes behind/)
   })
 
-  it('an engine leaves, and cannot hear', async () => {
+  it('an engine drains, and has no STT', async () => {
     const given = await beat({ capacity: 0, hears: false })
     const findings = await find(given, 'Engines', 'error', /1 engine, none accepting calls/)
     const texts = findings.filter(({ part }) => part === 'Engines').map(({ text }) => text)
@@ -224,7 +224,7 @@ describe('between control and engines', () => {
     expect(texts).toContainEqual(expect.stringMatching(/far has no speech-to-text/))
   })
 
-  it('every place is taken', async () => {
+  it('every call slot is in use', async () => {
     await find(await beat({ calls: 10 }), 'Engines', 'warning', /All 10 call slots are in use/)
   })
 })

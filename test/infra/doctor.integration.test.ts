@@ -45,7 +45,7 @@ const find = (given: Record<string, string>, part: string, status: 'error' | 'wa
   expectFinding({ ...env, ...given }, part, status, text)
 
 describe('a whole installation', () => {
-  it('is found well in all its parts, and nothing is changed by the look', async () => {
+  it('passes in all parts without changing anything', async () => {
     const { code, findings } = await examine(env)
     expect(findings.filter(({ status }) => status === 'error')).toEqual([])
     expect(code).toBe(0)
@@ -61,7 +61,7 @@ describe('a whole installation', () => {
     expect(readdirSync(join(stack.folder, 'blobs'))).toEqual([])
   })
 
-  it('is judged at an engine alone by the folders it was given, however small its home is', async () => {
+  it('checks only the folders an engine uses', async () => {
     const { DATABASE_URL: _, ...alone } = env
     const [home, blobs, spool] = ['home', 'blobs', 'spool'].map(name => join(stack.folder, name)) as [
       string,
@@ -80,7 +80,7 @@ describe('a whole installation', () => {
     expect(atControl).toContain(home)
   })
 
-  it('is told in words with the same end', async () => {
+  it('prints text with the same exit code', async () => {
     const { code, out, err } = await callDoctor([], env)
     expect([code, err]).toEqual([0, ''])
     expect(out).toMatch(/^Checking control and engine \(settings of this environment\)\n/)
@@ -89,7 +89,7 @@ describe('a whole installation', () => {
     for (const secret of secretsOf(env)) expect(out).not.toContain(secret)
   })
 
-  it('is found by its folder alone, where `npm start` runs it', async () => {
+  it('is found by its folder where `npm start` runs it', async () => {
     const home = join(folder, 'running')
     const taken = await lockHome(home)
     const { DATABASE_URL, REDIS_URL, PARLEY_SECRET, PARLEY_HOME: _, ...settings } = env
@@ -108,7 +108,7 @@ describe('a whole installation', () => {
     })
   })
 
-  it('that does not run is told so, and nothing is made there', async () => {
+  it('reports a stopped installation, and creates nothing', async () => {
     const home = join(folder, 'nowhere')
     const { code, findings } = await examine({ PARLEY_HOME: home })
     expect(code).toBe(1)
@@ -118,7 +118,7 @@ describe('a whole installation', () => {
     expect(existsSync(home)).toBe(false)
   })
 
-  it('is looked at from a container by what that container is told', async () => {
+  it('checks in a container what its variables name', async () => {
     const { DRACHTIO_HOST: _host, DRACHTIO_SECRET: _secret, SPEECH_PORT: _port, ...control } = env
     const seen = (await examine(control)).findings
     expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'RTP')]).toEqual([
@@ -137,19 +137,19 @@ describe('a whole installation', () => {
 })
 
 describe('settings', () => {
-  it('that cannot be read are told one by one', async () => {
+  it('reports each invalid setting', async () => {
     const { code, findings } = await examine({ ...env, HTTP_PORT: 'eighty', CURRENCY: 'roubles' })
     expect(code).toBe(1)
     expect(findings.map(({ text }) => text.split(':')[0])).toEqual(['HTTP_PORT', 'CURRENCY'])
   })
 
-  it('that belong together are told', async () => {
+  it('reports missing companions', async () => {
     const { code, findings } = await examine({ ...env, LLM_MODEL: 'one' })
     expect(code).toBe(1)
     expect(findings).toMatchObject([{ part: 'Settings', text: 'LLM_BASE_URL and LLM_MODEL must be set together' }])
   })
 
-  it('of an unknown kind are not understood', async () => {
+  it('rejects unknown arguments', async () => {
     expect(await callDoctor(['--fast'], env)).toMatchObject({
       code: 2,
       out: '',
@@ -164,14 +164,14 @@ describe('settings', () => {
 })
 
 describe('the SIP server', () => {
-  it('is not there', async () => {
+  it('is not reachable', async () => {
     await find({ DRACHTIO_PORT: await closedPort() }, 'SIP server', 'error', /connection refused/)
   })
-  it('has another secret', async () => {
+  it('has a different secret', async () => {
     const given = { DRACHTIO_SECRET: 'certainly-another-one' }
     await find(given, 'SIP server', 'error', /rejects DRACHTIO_SECRET/)
   })
-  it('is something else', async () => {
+  it('is another service', async () => {
     const given = { DRACHTIO_PORT: new URL(env['REDIS_URL']!).port }
     await find(given, 'SIP server', 'error', /another service|connection closed|no answer/)
   })
@@ -182,7 +182,7 @@ describe('LiveKit', () => {
     const given = { LIVEKIT_API_SECRET: LIVEKIT_SECRET }
     await find(given, 'LiveKit', 'error', /rejects our API key/)
   })
-  it('is not there', async () => {
+  it('is not reachable', async () => {
     const rooms = {
       LIVEKIT_URL: `ws://${HOST}:${await closedPort()}`,
       LIVEKIT_API_KEY: 'key',
@@ -193,19 +193,19 @@ describe('LiveKit', () => {
 })
 
 describe('control and speech', () => {
-  it('are not there', async () => {
+  it('are not reachable', async () => {
     await find({ HTTP_PORT: await closedPort() }, 'Control', 'error', /connection refused/)
     await find({ SPEECH_PORT: await closedPort() }, 'Speech', 'error', /connection refused/)
   })
-  it('are something else', async () => {
+  it('are another service', async () => {
     const given = { HTTP_PORT: new URL(bucket.url).port }
     await find(given, 'Control', 'error', /answered with status 204/)
   })
-  it('lack their models', async () => {
+  it('has no models', async () => {
     const { findings } = await examine({ PARLEY_HOME: join(folder, 'bare'), PARLEY_CACHE: join(folder, 'no-cache') })
     expect(worst(findings, 'Models')).toBe('error')
   })
-  it('have the address of somebody else', async () => {
+  it("have another service's address", async () => {
     const given = { PUBLIC_URL: `http://${HOST}:${await closedPort()}` }
     await find(given, 'Control', 'warning', /is not reachable from here: connection refused/)
   })
@@ -215,7 +215,7 @@ describe('sound', () => {
   it('has an address of another machine', async () => {
     await find({ RTP_HOST: '192.0.2.1' }, 'RTP', 'error', /not an address of this machine/)
   })
-  it('has ports that others have', async () => {
+  it('has ports in use', async () => {
     const sockets = await bindPair()
     const [min, max] = sockets.map(socket => String(socket.address().port)) as [string, string]
     const findings = await find(
@@ -232,7 +232,7 @@ describe('sound', () => {
     )
     for (const socket of sockets) socket.close()
   })
-  it('is told to carriers where they cannot send', async () => {
+  it('advertises a private address to carriers', async () => {
     const given = { RTP_PUBLIC_HOST: '10.1.2.3' }
     await find(given, 'RTP', 'error', /10\.1\.2\.3 is not a public address/)
   })
@@ -263,24 +263,24 @@ describe('the blob store', () => {
     const given = { ...keys, BLOB_S3_URL: `${bucket.url}/bucket` }
     await find(given, 'Blob store', 'error', /cannot be written/)
   })
-  it('forgets what it is given', async () => {
+  it('returns different data', async () => {
     bucket.answer((request, response) => void response.writeHead(request.method === 'PUT' ? 200 : 404).end())
     const given = { ...keys, BLOB_S3_URL: `${bucket.url}/bucket` }
     await find(given, 'Blob store', 'error', /cannot be read: it returned different data/)
   })
-  it('is no folder', async () => {
+  it('is not a folder', async () => {
     writeFileSync(join(folder, 'file'), '')
     await find({ BLOB_DIR: join(folder, 'file') }, 'Blob store', 'error', /cannot be written/)
   })
 })
 
 describe('secrets', () => {
-  it('that can be guessed are told, and not shown', async () => {
+  it('reports weak secrets without showing them', async () => {
     const given = { PARLEY_SECRET: 'parley-secret-2026' }
     await find(given, 'Secrets', 'error', /PARLEY_SECRET is weak/)
     await find({ DRACHTIO_SECRET: 'cymru' }, 'Secrets', 'warning', /SIP server has a weak password/)
   })
-  it('that everybody may read are told', async () => {
+  it('reports secrets readable by everybody', async () => {
     const file = join(folder, 'secret-file')
     writeFileSync(file, env['PARLEY_SECRET']!)
     chmodSync(file, 0o644)

@@ -21,24 +21,24 @@ describe('the tokeniser', () => {
     cut = createTokenizer(openE5(readFileSync(files.weights)).pieces()).cut
   })
 
-  it('cuts as XLM-RoBERTa does', () => {
+  it('tokenises as XLM-RoBERTa does', () => {
     // From the documentation of XLM-RoBERTa: <s> Hello world </s> is 0 35378 8999 2.
     expect(cut('Hello world')).toEqual([35378, 8999])
     expect(cut('Hello world!')).toEqual([35378, 8999, 38])
   })
 
-  it('takes spaces of all kinds for one, and wide letters for narrow ones', () => {
+  it('normalises spaces and full-width letters', () => {
     expect(cut('Hello  \t world')).toEqual(cut('Hello world'))
     expect(cut('Ｈｅｌｌｏ world')).toEqual(cut('Hello world'))
   })
 
-  it('ends in time for a word of a megabyte', () => {
+  it('takes bounded time for a word of 1 MB', () => {
     expect(cut('ж'.repeat(1_000_000)).length).toBeGreaterThan(10_000)
   })
 })
 
-describe('the model on this machine', () => {
-  it('knows what belongs together in two languages and across them', async () => {
+describe('the local model', () => {
+  it('ranks related texts in and across two languages', async () => {
     const embedder = createLocalEmbedder(files)
     try {
       const [question] = await embedder.embed(['сколько стоит привезти заказ'], 'query', never)
@@ -60,7 +60,7 @@ describe('the model on this machine', () => {
     }
   })
 
-  it('gives a text the same vector whatever stands beside it, and takes empty and endless ones', async () => {
+  it('returns the same vector in any batch; accepts empty and very long texts', async () => {
     const embedder = createLocalEmbedder(files, { idleMs: 1 })
     try {
       const [alone] = await embedder.embed(['A short text.'], 'passage', never)
@@ -76,7 +76,7 @@ describe('the model on this machine', () => {
     }
   })
 
-  it('lets go who gives up, and who comes after the end', async () => {
+  it('supports abort, and rejects after close', async () => {
     const embedder = createLocalEmbedder(files)
     const gone = new AbortController()
     const waits = embedder.embed(['one', 'two'], 'query', gone.signal)
@@ -86,7 +86,7 @@ describe('the model on this machine', () => {
     await expect(embedder.embed(['three'], 'query', never)).rejects.toThrow('closed')
   })
 
-  it('says so when its files are gone', async () => {
+  it('reports missing files', async () => {
     const embedder = createLocalEmbedder({ weights: '/nowhere/e5.bin', graph: '/nowhere/e5.onnx' })
     await expect(embedder.embed(['text'], 'query', never)).rejects.toThrow('ENOENT')
     await embedder.close()
@@ -128,7 +128,7 @@ describe('an endpoint', () => {
     response.end(JSON.stringify({ data }))
   }
 
-  it('is asked in batches, with its key, and gives unit vectors in order', async () => {
+  it('receives batches with its key; vectors are normalised and in order', async () => {
     const seen: (string | undefined)[] = []
     const { asked, embedder } = await start((ask, response, request) => {
       seen.push(`${request.url} ${request.headers.authorization}`)
@@ -145,7 +145,7 @@ describe('an endpoint', () => {
     expect([...vectors[3]!]).toEqual([expect.closeTo(0.6, 5), 0, expect.closeTo(0.8, 5)])
   })
 
-  it('is asked again for passages when it fails, and not when it refuses', async () => {
+  it('retries passages after failures, not after rejections', async () => {
     let failures = 2
     const { asked, embedder } = await start((ask, response) => {
       if (failures-- > 0) response.writeHead(503).end()
@@ -161,7 +161,7 @@ describe('an endpoint', () => {
     expect(refusing.asked).toHaveLength(1)
   })
 
-  it('is asked once for a question, and given up in time', async () => {
+  it('receives a question once, with a timeout', async () => {
     const busy = await start((_ask, response) => response.writeHead(503).end())
     await expect(busy.embedder.embed(['a'], 'query', never)).rejects.toMatchObject({ code: 'refused' })
     expect(busy.asked).toHaveLength(1)
@@ -173,12 +173,12 @@ describe('an endpoint', () => {
     ['of another size', (ask: Ask, response: ServerResponse) => answer(ask, response, [1, 2]), /2 dimensions/],
     ['of too few', (_ask: Ask, response: ServerResponse) => response.end('{"data":[]}'), /invalid response/],
     ['of no JSON', (_ask: Ask, response: ServerResponse) => response.end('<html>'), /invalid response/],
-  ])('with vectors %s is not believed', async (_name, handle, message) => {
+  ])('rejects vectors %s', async (_name, handle, message) => {
     const { embedder } = await start(handle)
     await expect(embedder.embed(['a'], 'passage', never)).rejects.toThrow(message)
   })
 
-  it('that moves elsewhere does not get our key there', async () => {
+  it('never sends the key to a redirect target', async () => {
     const other = await start((ask, response) => answer(ask, response))
     const { embedder } = await start((_ask, response) =>
       response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end(),
@@ -189,7 +189,7 @@ describe('an endpoint', () => {
 })
 
 describe('settings', () => {
-  it('choose an endpoint, the model, or nothing', async () => {
+  it('select an endpoint, the local model, or none', async () => {
     const config = readConfig({})
     expect(createEmbedder({ ...config, EMBEDDINGS: 'off' })).toBeNull()
     expect(createEmbedder({ ...config, cache: '/nowhere' })).toBeNull()

@@ -58,7 +58,7 @@ async function startSender(outbox?: EventOutbox, startedMs = 1000) {
   return { redis, clock, sender: createEventSender({ add: redis.add, outbox: on, clock, log: quietLog }) }
 }
 
-it('nothing is written while Redis takes what it is given', async () => {
+it('writes nothing while Redis accepts events', async () => {
   const { redis, clock, sender } = await startSender()
   redis.back()
   await sender.send({ e: 1 })
@@ -66,7 +66,7 @@ it('nothing is written while Redis takes what it is given', async () => {
   expect([redis.taken, files()]).toEqual([['{"e":1}'], []])
 })
 
-it('what is due for long lies on disk with all that came after, and is gone once it is told', async () => {
+it('spools delayed events to disk in order, and deletes the file afterwards', async () => {
   const { redis, clock, sender } = await startSender()
   const send = sender.inOrder()
   const sent = [send({ e: 1 }), send({ e: 2 })]
@@ -80,7 +80,7 @@ it('what is due for long lies on disk with all that came after, and is gone once
   await until(() => files().length === 0, 'no file')
 })
 
-it('one process dies, the next one tells what it left, once, and no line that was torn', async () => {
+it("sends a dead process's events once, without a torn line", async () => {
   const first = await startSender()
   const send = first.sender.inOrder()
   for (let e = 1; e <= 3; e++) void send({ e })
@@ -97,7 +97,7 @@ it('one process dies, the next one tells what it left, once, and no line that wa
   expect(second.redis.taken).toHaveLength(3)
 })
 
-it('of several that died the oldest is told first, and all stay until Redis has the last', async () => {
+it('sends files of dead processes oldest first, and keeps them until Redis has the last event', async () => {
   writeFileSync(join(folder, '000000000002000-1.ndjson'), `${lines(1, 'b').join('\n')}\n`)
   writeFileSync(join(folder, '000000000001000-9.ndjson'), `${lines(2, 'a').join('\n')}\n`)
   const { redis, sender } = await startSender(undefined, 3000)
@@ -109,7 +109,7 @@ it('of several that died the oldest is told first, and all stay until Redis has 
   expect(files()).toEqual([])
 })
 
-it('an event that is refused for a while is told again, before those behind it', async () => {
+it('retries a rejected event before later ones', async () => {
   const taken: string[] = []
   let refusals = 2
   const clock = fakeClock()
@@ -127,7 +127,7 @@ it('an event that is refused for a while is told again, before those behind it',
   expect(taken).toEqual(lines(2))
 })
 
-it('a disk that says no costs a word in the log, and no event', async () => {
+it('logs a disk failure and loses no event', async () => {
   const log = recordingLog()
   writeFileSync(join(folder, 'file'), '')
   const outbox = openEventOutbox(join(folder, 'file', 'events'), 1, log)

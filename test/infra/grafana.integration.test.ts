@@ -105,7 +105,7 @@ const groupingOf = (expr: string): string[] =>
   [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(match => match[1]!.split(',').map(label => label.trim()))
 
 describe('an expression', () => {
-  it('is there for most of what the processes show', () => {
+  it('covers most metrics', () => {
     expect(expressions.length).toBeGreaterThan(40)
     const shown = new Set(expressions.flatMap(({ expr }) => selectorsOf(expr).map(({ name }) => name)))
     const ours = [...families.keys()].filter(name => name.startsWith('parley_') && !/_(?:bucket|sum|count)$/.test(name))
@@ -114,7 +114,7 @@ describe('an expression', () => {
     expect(ours.filter(name => !shown.has(name)).sort()).toEqual(left.sort())
   })
 
-  it.each(expressions)('asks for what there is: $title, $refId', ({ expr, legendFormat }) => {
+  it.each(expressions)('uses existing metrics: $title, $refId', ({ expr, legendFormat }) => {
     const selectors = selectorsOf(expr)
     expect(selectors.length).toBeGreaterThan(0)
     for (const { name, matchers, rated } of selectors) {
@@ -134,7 +134,7 @@ describe('an expression', () => {
 })
 
 describe('a panel', () => {
-  it('has a number of its own, a title, and a place where no other is', () => {
+  it('has a unique ID, a title and a free position', () => {
     const { panels } = dashboard
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
     const taken = new Map<string, string>()
@@ -152,7 +152,7 @@ describe('a panel', () => {
 })
 
 describe('docs/metrics.md', () => {
-  it('tells of each metric, and of none that is not there', () => {
+  it('lists exactly the existing metrics', () => {
     const text = readFileSync(join(root, 'docs/metrics.md'), 'utf8')
     const rows = text.split('\n').filter(line => line.startsWith('| `'))
     const told = rows.flatMap(row => {

@@ -29,7 +29,7 @@ async function serve(handle: (request: IncomingMessage, response: ServerResponse
 }
 
 describe('the log', () => {
-  it('has nothing of what a library hangs on its error', () => {
+  it('omits properties that libraries add to errors', () => {
     let lines = ''
     const log = createLog('test', 'info', { write: line => (lines += line) })
     const error = Object.assign(new Error('Bad Request'), {
@@ -57,8 +57,8 @@ describe('addresses', () => {
   it.each(['::ffff:168.63.129.16'])('%s is not public either', address => expect(isPublic(address)).toBe(false))
 })
 
-describe('the list of what is allowed', () => {
-  it('may be written in capitals and with brackets', async () => {
+describe('the allow list', () => {
+  it('accept capitals and brackets', async () => {
     const port = await serve((_, response) => response.end('hello'))
     const fetch = createSafeFetch({ allow: [`LOCALHOST:${port}`], resolve: async () => ['127.0.0.1'] })
     const answer = await fetch({
@@ -76,7 +76,7 @@ describe('the list of what is allowed', () => {
 })
 
 describe('the guard for libraries', () => {
-  it('keeps no connection, whatever the other side offers', async () => {
+  it('keeps no connection alive', async () => {
     let connection: string | undefined
     const port = await serve((request, response) => {
       connection = request.headers.connection
@@ -87,7 +87,7 @@ describe('the guard for libraries', () => {
     expect(connection).toBe('close')
   })
 
-  it('ends an answer that does not end', async () => {
+  it('aborts an endless response', async () => {
     const port = await serve((_, response) => {
       response.writeHead(500)
       const part = Buffer.alloc(1024 * 1024)
@@ -102,8 +102,8 @@ describe('the guard for libraries', () => {
   })
 })
 
-describe('a Redis that vanished without a word', () => {
-  it('is not waited for, but tried again', async () => {
+describe('a silent Redis', () => {
+  it('times out and retries', async () => {
     let connections = 0
     const hole = createHole(() => connections++)
     await new Promise<void>(resolve => hole.listen(0, '127.0.0.1', resolve))
@@ -117,7 +117,7 @@ describe('a Redis that vanished without a word', () => {
 describe('settings', () => {
   const home = () => mkdtempSync(join(tmpdir(), 'parley-config-'))
 
-  it('that are empty are not set', () => {
+  it('ignore empty variables', () => {
     const config = readConfig({ PARLEY_HOME: home(), HTTP_PORT: '', SPEECH_PORT: '', REDIS_URL: '' })
     expect([config.HTTP_PORT, config.SPEECH_PORT, config.REDIS_URL]).toEqual([8080, undefined, undefined])
   })
@@ -127,11 +127,11 @@ describe('settings', () => {
     [{ LLM_MODEL: 'm' }, 'LLM_BASE_URL'],
     [{ RTP_PORT_MIN: '30000' }, 'RTP_PORT_MAX'],
     [{ RTP_PORT_MIN: '20000', RTP_PORT_MAX: '20000' }, 'RTP_PORT_MAX'],
-  ])('that make no sense together are refused by name: %j', (env, name) => {
+  ])('reject the combination %j', (env, name) => {
     expect(() => readConfig({ PARLEY_HOME: home(), ...env })).toThrow(name)
   })
 
-  it('keep one secret, and never take an empty file for one', () => {
+  it('keep one secret, and reject an empty file', () => {
     const folder = home()
     const { secret } = readConfig({ PARLEY_HOME: folder })
     expect(secret.length).toBeGreaterThan(40)

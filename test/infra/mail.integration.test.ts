@@ -124,7 +124,7 @@ function read(raw: string): { headers: Record<string, string>; text: string } {
 }
 
 describe('a message', () => {
-  it('is whole, in UTF-8, from us, and says that a program wrote it', async () => {
+  it('is complete, in UTF-8, with From and Auto-Submitted', async () => {
     const server = await serve()
     await mailTo(`smtp://127.0.0.1:${server.port}`).send({
       ...MESSAGE,
@@ -147,7 +147,7 @@ describe('a message', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('gets no headers and no readers from its subject or its address', async () => {
+  it('rejects header injection by subject and address', async () => {
     const server = await serve()
     const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
     await mail.send({ ...MESSAGE, subject: 'Hello\r\nBcc: eve@example.com\r\n\r\nBody' })
@@ -171,7 +171,7 @@ describe('a message', () => {
 })
 
 describe('a server', () => {
-  it('that says never is asked once', async () => {
+  it('does not retry after a 5xx response', async () => {
     const server = await serve({ refuse: () => NEVER })
     const failure = await failureOf(mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE))
     expect(failure).toMatchObject({
@@ -182,7 +182,7 @@ describe('a server', () => {
     expect([server.asked.length, server.taken.length, clock.gaps]).toEqual([1, 0, []])
   })
 
-  it('that says later is asked again', async () => {
+  it('retries after a 4xx response', async () => {
     const server = await serve({ refuse: nth => (nth < 3 ? LATER : null) })
     await mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE)
     expect(messages()).toEqual([AGAIN])
@@ -201,7 +201,7 @@ describe('a server', () => {
     expect(clock.gaps).toEqual([15_000, 60_000])
   })
 
-  it('that says later for ever is left, and the log says so', async () => {
+  it('gives up after repeated 4xx responses, with a log', async () => {
     const server = await serve({ refuse: () => LATER })
     await mailTo(`smtp://127.0.0.1:${server.port}`).send(MESSAGE)
     for (const tries of [2, 3, 4]) {
@@ -217,7 +217,7 @@ describe('a server', () => {
     expect(clock.gaps).toEqual([15_000, 60_000, 300_000])
   })
 
-  it('that is away is asked again, and finds us there', async () => {
+  it('retries an unreachable server', async () => {
     const gone = await startSmtp()
     await gone.close()
     await mailTo(`smtp://127.0.0.1:${gone.port}`).send(MESSAGE)
@@ -227,7 +227,7 @@ describe('a server', () => {
     await until(() => back.taken.length === 1)
   })
 
-  it('is not asked again by a process that ends', async () => {
+  it('is not retried after shutdown', async () => {
     const server = await serve({ refuse: () => LATER })
     const mail = mailTo(`smtp://127.0.0.1:${server.port}`)
     await mail.send(MESSAGE)
@@ -246,28 +246,28 @@ describe.skipIf(lacks('openssl'))('encryption', () => {
   const trust = () => setDefaultCACertificates([...before, pair.cert])
   afterEach(() => setDefaultCACertificates(before))
 
-  it('comes by STARTTLS before the login, where the certificate is one to trust', async () => {
+  it('uses STARTTLS before the login with a trusted certificate', async () => {
     trust()
     const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
     await mailTo(`smtp://${USERINFO}@${ELSEWHERE}:${server.port}`).send(MESSAGE)
     expect(server.taken).toMatchObject([{ to: [MESSAGE.to], secure: true, user: LOGIN.user }])
   })
 
-  it('is there from the first byte with smtps', async () => {
+  it('is immediate with smtps', async () => {
     trust()
     const server = await serve({ host: ELSEWHERE, pair, implicit: true, login: LOGIN })
     await mailTo(`smtps://${USERINFO}@${ELSEWHERE}:${server.port}`).send(MESSAGE)
     expect(server.taken).toMatchObject([{ secure: true, user: LOGIN.user }])
   })
 
-  it.each(['smtp', 'smtps'])('by a certificate that nobody vouches for sends nothing: %s', async scheme => {
+  it.each(['smtp', 'smtps'])('sends nothing with an untrusted certificate: %s', async scheme => {
     const server = await serve({ host: ELSEWHERE, pair, implicit: scheme === 'smtps', login: LOGIN })
     const url = `${scheme}://${USERINFO}@${ELSEWHERE}:${server.port}`
     expect((await failureOf(mailTo(url).send(MESSAGE)))['message']).toMatch(/^the mail server: certificate/)
     expect([server.logins, server.asked, clock.gaps]).toEqual([[], [], []])
   })
 
-  it('by a certificate of another name sends nothing', async () => {
+  it('sends nothing with a certificate for another name', async () => {
     const other = testPair('DNS:other.example')
     setDefaultCACertificates([...before, other.cert])
     const server = await serve({ host: ELSEWHERE, pair: other })
@@ -276,14 +276,14 @@ describe.skipIf(lacks('openssl'))('encryption', () => {
     expect(server.asked).toEqual([])
   })
 
-  it('that a server elsewhere does not offer is missed: nothing is sent, no password either', async () => {
+  it('is required for remote servers: nothing is sent without it', async () => {
     const server = await serve({ host: ELSEWHERE, login: LOGIN })
     const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
     expect((await failureOf(mailTo(url).send(MESSAGE)))['code']).toBe('ETLS')
     expect([server.logins, server.asked, clock.gaps]).toEqual([[], [], []])
   })
 
-  it('is not missed on this machine, and taken where it is offered, whoever vouches', async () => {
+  it('is optional on loopback, and used when offered', async () => {
     const plain = await serve({ login: LOGIN })
     await mailTo(`smtp://${USERINFO}@127.0.0.1:${plain.port}`).send(MESSAGE)
     expect(plain.taken).toMatchObject([{ secure: false, user: LOGIN.user }])
@@ -294,14 +294,14 @@ describe.skipIf(lacks('openssl'))('encryption', () => {
 })
 
 describe('a login', () => {
-  it('that is refused is tried once', async () => {
+  it('is sent once when rejected', async () => {
     const server = await serve({ login: { ...LOGIN, password: 'another' } })
     const failure = await failureOf(mailTo(`smtp://${USERINFO}@127.0.0.1:${server.port}`).send(MESSAGE))
     expect(failure).toMatchObject({ code: 'EAUTH', message: 'the mail server said 535 (EAUTH)' })
     expect([server.logins, server.asked, clock.gaps]).toEqual([[LOGIN.user], [], []])
   })
 
-  it('that a server does not know of is a failure, and no mail goes without it', async () => {
+  it('is a failure when the server has no AUTH, and nothing is sent', async () => {
     const server = await serve()
     await failureOf(mailTo(`smtp://${USERINFO}@127.0.0.1:${server.port}`).send(MESSAGE))
     expect([server.asked, clock.gaps]).toEqual([[], []])
@@ -309,7 +309,7 @@ describe('a login', () => {
 })
 
 describe('control', () => {
-  it('sends a code for a new password, and ends although a server says later', async () => {
+  it('sends a reset code, and shuts down despite temporary failures', async () => {
     const database = await createDatabase()
     open.push({ close: () => database.drop() })
     const server = await serve({ refuse: nth => (nth === 1 ? null : LATER) })
@@ -336,7 +336,7 @@ describe('control', () => {
 })
 
 describe('a failure', () => {
-  it('of an unknown kind is told by nothing of its own', () => {
+  it('has no detail for unknown codes', () => {
     expect(smtpFailure(new Error(MESSAGE.to))).toEqual({ fault: 'away', code: 'ECONNECTION', responseCode: null })
     expect(smtpFailure({ code: `no code ${MESSAGE.to}` }).code).toBe('ECONNECTION')
     expect(smtpFailure(null).fault).toBe('away')
@@ -355,7 +355,7 @@ describe('the doctor', () => {
     return found
   }
 
-  it.skipIf(lacks('openssl'))('logs in, and sends nothing', async () => {
+  it.skipIf(lacks('openssl'))('authenticates without sending', async () => {
     const server = await serve({ host: ELSEWHERE, pair, login: LOGIN })
     writeFileSync(join(folder, 'authority.pem'), pair.cert)
     const url = `smtp://${USERINFO}@${ELSEWHERE}:${server.port}`
@@ -367,7 +367,7 @@ describe('the doctor', () => {
     expect(await hear(url)).toMatchObject([{ status: 'error', text: expect.stringContaining('its certificate') }])
   })
 
-  it('says in words what is wrong', async () => {
+  it('explains the failure', async () => {
     const away = await hear(`smtp://127.0.0.1:${await closedPort()}`)
     expect(away).toMatchObject([{ status: 'error', text: expect.stringMatching(/: connection refused\.$/) }])
     const plain = await serve({ host: ELSEWHERE })
@@ -380,7 +380,7 @@ describe('the doctor', () => {
     ])
   })
 
-  it('knows a server that speaks the other way, and one that says nothing in time', async () => {
+  it('detects TLS mismatches and silent servers', async () => {
     const plain = await serve()
     const wrong = await trySmtp(readSmtpUrl(`smtps://127.0.0.1:${plain.port}`)!, 5000)
     expect(wrong).toMatchObject({ fault: 'no_tls', responseCode: null })

@@ -76,14 +76,14 @@ function alive(): string[] {
 }
 
 describe('npm start', { timeout: 400_000 }, () => {
-  it('places the demo call in a new folder at once, and ends with 0 when all of it went right', async () => {
+  it('places the demo call in a new folder, and exits with 0 on success', async () => {
     const run = start({}, '--demo-only')
     const [code] = (await once(run.child, 'exit')) as [number]
     expect([code, run.output()]).toEqual([0, expect.stringContaining('webhook    call.completed received')])
     expect(alive()).toEqual([])
   })
 
-  it('serves, leaves no process behind, and finds its data again', async () => {
+  it('serves, leaves no process behind, and keeps its data', async () => {
     const first = start()
     await first.up
     const before = demo()
@@ -99,7 +99,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
   })
 
-  it("is found by the operator's commands, and shows the mail that it sends", { skip: !inject('full') }, async () => {
+  it("is found by operator commands, and prints mail", { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
     const admin = async (...args: string[]) => {
@@ -121,7 +121,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect(existsSync(join(home, 'connections.json'))).toBe(false)
   })
 
-  it('is found whole by the doctor, who is told of nothing but its folder', { skip: !inject('full') }, async () => {
+  it('passes the doctor, which knows only its folder', { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
     const { code, findings } = await examine({ PARLEY_HOME: home })
@@ -147,7 +147,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect(told).not.toContain(readFileSync(join(home, 'secret'), 'utf8'))
   })
 
-  it('clears away what a killed one left, and never runs twice in one folder', { skip: !inject('full') }, async () => {
+  it('removes leftovers of a killed process, and runs once per folder', { skip: !inject('full') }, async () => {
     const first = start()
     await first.up
     const refused = start()
@@ -163,7 +163,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect((await projects()).projects.length).toBeGreaterThan(0)
   })
 
-  it.runIf(process.getuid?.() === 0)('works for root in a folder that nobody else may enter', async () => {
+  it.runIf(process.getuid?.() === 0)('works for root in a folder that others cannot enter', async () => {
     await chmod(home, 0o700)
     const run = start()
     await run.up
@@ -175,7 +175,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     await rm(data!, { recursive: true })
   })
 
-  it('names a taken port and goes beside it', async () => {
+  it('reports a port in use and takes the next', async () => {
     const server = createServer()
     await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as { port: number }
@@ -190,7 +190,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     }
   })
 
-  it('says which setting is wrong', async () => {
+  it('reports the invalid setting', async () => {
     const run = start({ HTTP_PORT: 'many', MINUTE_PRICE: 'cheap' })
     await expect(run.up).rejects.toThrow()
     expect(run.output()).toMatch(/HTTP_PORT/)

@@ -32,7 +32,7 @@ function expectSpokenCall({ code, output }: { code: number | null; output: strin
   expect(open).toEqual([])
 }
 
-it.runIf(inject('full'))('gets the spoken call from nothing', { timeout: 40 * MINUTES }, async () => {
+it.runIf(inject('full'))('places the spoken call without packages or downloads', { timeout: 40 * MINUTES }, async () => {
   newcomer = createNewcomer()
   const result = await newcomer.run(DEMO, PORTS)
   expectSpokenCall(result, join(newcomer.folder, 'home/parley/.parley'))
@@ -42,7 +42,7 @@ it.runIf(inject('full'))('gets the spoken call from nothing', { timeout: 40 * MI
 })
 
 it.skipIf(!installed)(
-  'gets the spoken call where packages and downloads are there',
+  'places the spoken call with packages and downloads present',
   { timeout: 6 * MINUTES },
   async ({ skip }) => {
     const problem = await fetchRedis(cacheFolder()).then(

@@ -17,7 +17,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(home, { recursive: true, force: true }))
 
-it('are those that have not ended, whatever a caller wrote in his Call-ID', async () => {
+it('are calls without an end, whatever the Call-ID contains', async () => {
   const folder = join(home, 'some')
   const killed = await keepOpenCalls(folder, quietLog)
   expect(killed.all()).toEqual([])
@@ -44,7 +44,7 @@ it('are those that have not ended, whatever a caller wrote in his Call-ID', asyn
   await until(() => texts(folder).join() === `BYE ${left[0]!.id}\n`, 'a file again')
 })
 
-it('are none where a process was killed before it had written which', async () => {
+it('are none when a process was killed before writing', async () => {
   const folder = join(home, 'torn')
   const killed = await keepOpenCalls(folder, quietLog)
   killed.opened(answered('a@host;uas'))

@@ -186,8 +186,8 @@ afterEach(() => {
   open = []
 })
 
-describe('a call with vendors of its own', () => {
-  it('is heard, thought and spoken by the first of each, with their keys', async () => {
+describe('a call with project providers', () => {
+  it('uses the first of each, with its key', async () => {
     const one = await begin()
     await one.says()
     await one.answers()
@@ -203,7 +203,7 @@ describe('a call with vendors of its own', () => {
     expect([vendors.cartesia.requests, vendors.google.asked, vendors.yandex.asked].flat()).toEqual([])
   })
 
-  it('hears the answer of the next ones in the same turn when the first refuse, and is told of it once', async () => {
+  it('falls back to the next providers in the same turn, and reports it once', async () => {
     const { deepgram, elevenlabs, anthropic, cartesia } = vendors
     deepgram.refuse = { status: 401 }
     elevenlabs.refuse = { status: 429, headers: { 'retry-after': '60' } }
@@ -240,7 +240,7 @@ describe('a call with vendors of its own', () => {
     expect(JSON.stringify([one.events, other.events, on.logged])).not.toMatch(/-key/)
   })
 
-  it('hears the rest of a sentence from the next voice when the first drops in mid-word', async () => {
+  it('continues a sentence with the next TTS', async () => {
     vendors.elevenlabs.after = { chunks: 2, next: 'drop' }
     const one = await begin({ plan: { greeting: 'Good morning to you, this is the library.' } })
     // Eight letters in two chunks: "Good mor".
@@ -249,7 +249,7 @@ describe('a call with vendors of its own', () => {
     expect(one.switches()).toEqual([{ kind: 'tts', from: 'elevenlabs', to: 'cartesia', code: 'unavailable' }])
   })
 
-  it('is answered by the next model when the first hangs, and is asked for a moment meanwhile', async () => {
+  it('uses the next LLM when the first hangs, and plays a filler', async () => {
     vendors.anthropic.answer = sse([], 'hang')
     const one = await begin()
     await one.says()
@@ -261,7 +261,7 @@ describe('a call with vendors of its own', () => {
     await expect.poll(() => vendors.anthropic.left).toBeGreaterThan(0)
   })
 
-  it('is understood in the same turn when the recogniser dies while the caller speaks', async () => {
+  it('transcribes in the same turn when the STT fails during speech', async () => {
     const one = await begin()
     await one.says(400)
     vendors.deepgram.refuse = { status: 503 }
@@ -273,7 +273,7 @@ describe('a call with vendors of its own', () => {
     expect(one.switches()).toEqual([{ kind: 'stt', from: 'deepgram', to: 'yandex_speechkit', code: 'unavailable' }])
   })
 
-  it('is understood in the same turn though two recognisers hang', async () => {
+  it('transcribes in the same turn when two STT providers hang', async () => {
     vendors.deepgram.sttUnavailable = true
     vendors.yandex.answer = { next: 'hang' }
     const one = await begin()
@@ -287,7 +287,7 @@ describe('a call with vendors of its own', () => {
     ])
   })
 
-  it('goes on without any vendor: offline STT, the scripted model, the offline voice', async () => {
+  it('falls back to offline STT, scripted model and offline TTS', async () => {
     const { deepgram, elevenlabs, cartesia, anthropic, google, yandex } = vendors
     deepgram.refuse = elevenlabs.refuse = cartesia.refuse = { status: 503 }
     anthropic.answer = refusal('anthropic', 529)
@@ -310,7 +310,7 @@ describe('a call with vendors of its own', () => {
     expect(one.ended).toEqual([])
   })
 
-  it('passes over a provider whose key is not among the secrets, and says so', async () => {
+  it('skips a provider without its secret, and logs it', async () => {
     const { EL: _, ...keys } = KEYS
     const one = await begin({ secrets: { vendor_keys: keys, llm_api_key: null } })
     await one.says()
@@ -323,7 +323,7 @@ describe('a call with vendors of its own', () => {
     expect([...vendors.elevenlabs.requests, ...vendors.anthropic.asked]).toEqual([])
   })
 
-  it('hears one apology a turn, by the offline voice, when all models are gone, then the polite end', async () => {
+  it('plays one apology per turn when all models fail, then ends politely', async () => {
     vendors.elevenlabs.refuse = vendors.cartesia.refuse = { status: 503 }
     const gone: Llm = {
       // biome-ignore lint/correctness/useYield: it fails before
@@ -359,8 +359,8 @@ describe('a call with vendors of its own', () => {
   })
 })
 
-describe('phrases that are kept', () => {
-  it('are made once for an owner’s voice, and never sounded by another vendor’s', async () => {
+describe('cached phrases', () => {
+  it('are synthesized once per voice, and never with another vendor', async () => {
     const on = engine()
     await begin({ on })
     await begin({ on })
@@ -374,7 +374,7 @@ describe('phrases that are kept', () => {
   })
 })
 
-describe('which models a project has', () => {
+describe('model order of a project', () => {
   const requestOf: LlmRequest = {
     system: '',
     language: 'en',
@@ -430,7 +430,7 @@ describe('which models a project has', () => {
     expect(await names(changes, config)).toEqual(expected)
   })
 
-  it('an address of the customer’s is not asked when it is not public', async () => {
+  it('never requests a private address of a customer', async () => {
     const { baseUrl } = vendors.anthropic
     const llm = { provider: 'openai_compatible' as const, base_url: `${baseUrl}/v1`, model: 'own' }
     await names({ llm })

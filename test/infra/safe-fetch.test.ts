@@ -93,7 +93,7 @@ describe('the guard', () => {
     'http://0x7f.1:PORT/',
     'http://127.1:PORT/',
     'http://0:PORT/',
-  ])('makes no connection to %s', async pattern => {
+  ])('does not connect to %s', async pattern => {
     let connections = 0
     const server = createTcp(() => connections++)
     await new Promise<void>(resolve => server.listen(0, resolve))
@@ -103,12 +103,12 @@ describe('the guard', () => {
     expect(connections).toBe(0)
   })
 
-  it('refuses a name with one private address among public ones', async () => {
+  it('rejects a name with one private address', async () => {
     const fetch = createSafeFetch({ allow: [], resolve: async () => ['8.8.8.8', '127.0.0.1'] })
     expect(await codeOf(fetch(get('http://tool.example/')))).toBe('blocked_address')
   })
 
-  it('asks for the address once, so that a second answer cannot rebind it', async () => {
+  it('resolves once, so that rebinding fails', async () => {
     const { port, hits } = await serve((_, response) => response.end('inside'))
     const answers = [['8.8.8.8'], ['127.0.0.1']]
     const fetch = createSafeFetch({ allow: [], resolve: async () => answers.shift() ?? ['127.0.0.1'] })
@@ -117,7 +117,7 @@ describe('the guard', () => {
     expect(answers).toHaveLength(1)
   })
 
-  it('lets through exactly what is allowed, and no other port of it', async () => {
+  it('allows exactly the configured hosts and ports', async () => {
     const { port } = await serve((_, response) => response.end('hello'))
     const fetch = createSafeFetch({ allow: [`127.0.0.1:${port}`] })
     expect((await fetch(get(`http://127.0.0.1:${port}/`))).body.toString()).toBe('hello')
@@ -126,7 +126,7 @@ describe('the guard', () => {
   })
 
   it.each(['ftp://example.com/', 'file:///etc/passwd', 'nonsense', 'http://user:pass@example.com/'])(
-    'takes no %s',
+    'rejects %s',
     async url => {
       expect(await codeOf(createSafeFetch({ allow: [] })(get(url)))).toBe('bad_url')
     },
@@ -134,7 +134,7 @@ describe('the guard', () => {
 })
 
 describe('connections', () => {
-  it('wait for the next request to the same server, and are closed when none comes', async () => {
+  it('keep connections alive, and close idle ones', async () => {
     const sockets = new Set<IncomingMessage['socket']>()
     const { port, hits } = await serve((request, response) => {
       sockets.add(request.socket)
@@ -147,7 +147,7 @@ describe('connections', () => {
     await Promise.all([...sockets].map(socket => socket.destroyed || once(socket, 'close')))
   })
 
-  it('are not used for a name that has become another address', async () => {
+  it('are not reused when a name resolves to another address', async () => {
     const { port, hits } = await serve((_, response) => response.end('ok'))
     const addresses = ['127.0.0.1', '127.0.0.9', '10.0.0.1']
     const allow = [`there.test:${port}`]
@@ -161,7 +161,7 @@ describe('connections', () => {
 })
 
 describe('redirects', () => {
-  it('to a private address are refused without a connection', async () => {
+  it('reject a private address without a connection', async () => {
     const inside = await serve((_, response) => response.end('secret'))
     const outside = await serve((_, response) =>
       response.writeHead(302, { location: `http://127.0.0.1:${inside.port}/` }).end(),
@@ -171,7 +171,7 @@ describe('redirects', () => {
     expect(inside.hits).toHaveLength(0)
   })
 
-  it('to another origin carry no credentials, to the same one they do', async () => {
+  it('send credentials to the same origin only', async () => {
     const other = await serve((_, response) => response.end('there'))
     const first = await serve((request, response) => {
       if (request.url === '/away') response.writeHead(307, { location: `http://127.0.0.1:${other.port}/` }).end()
@@ -200,7 +200,7 @@ describe('redirects', () => {
     expect((await post('/308')).body.toString()).toBe('POST')
   })
 
-  it('in a circle end', async () => {
+  it('in a loop end', async () => {
     const server = await serve((_, response) => response.writeHead(302, { location: '/' }).end())
     const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
     expect(await codeOf(fetch(get(`http://127.0.0.1:${server.port}/`)))).toBe('too_many_redirects')
@@ -209,7 +209,7 @@ describe('redirects', () => {
 })
 
 describe('limits', () => {
-  it('stop an answer that is too large, also without a length', async () => {
+  it('stop an oversized response without a length', async () => {
     const server = await serve((_, response) => {
       const more = () => response.write(Buffer.alloc(64 * 1024), error => error || more())
       more()
@@ -222,7 +222,7 @@ describe('limits', () => {
     ['gzip', gzipSync],
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
-  ] as const)('are counted after %s is unpacked, sent though it was not asked for', async (coding, pack) => {
+  ] as const)('counts bytes after %s decompression', async (coding, pack) => {
     const bomb = pack(Buffer.alloc(5_000_000))
     const server = await serve((request, response) => {
       const body = request.url === '/bomb' ? bomb : pack('a page')
@@ -236,7 +236,7 @@ describe('limits', () => {
     expect((await fetch(get(`${url}/bomb`, { maxBytes: 200_000, cut: true }))).body).toHaveLength(200_000)
   })
 
-  it('say so when what is packed is damaged, of an unknown coding, or nothing', async () => {
+  it('report invalid compression', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/damaged') response.writeHead(200, { 'content-encoding': 'gzip' }).end('not packed')
       else if (request.url === '/strange') response.writeHead(200, { 'content-encoding': 'constructor' }).end('x')
@@ -250,7 +250,7 @@ describe('limits', () => {
     expect((await fetch(get(`${url}/nothing`, { method: 'HEAD' }))).body).toHaveLength(0)
   })
 
-  it('leave out what is beyond them when that is asked, of a body without end', async () => {
+  it('truncate an endless body when requested', async () => {
     const server = await serve((_, response) => {
       const more = () => response.write(Buffer.alloc(64 * 1024, 'x'), error => error || more())
       more()
@@ -260,7 +260,7 @@ describe('limits', () => {
     expect(body.toString()).toBe('x'.repeat(1000))
   })
 
-  it('read no body that is not wanted', async () => {
+  it('discard unwanted bodies', async () => {
     const server = await serve((_, response) => response.writeHead(200, { 'content-type': 'video/mp4' }).flushHeaders())
     const fetch = createSafeFetch({ allow: [`127.0.0.1:${server.port}`] })
     const wants: FetchRequest['wants'] = ({ status, headers }) =>
@@ -270,7 +270,7 @@ describe('limits', () => {
     expect(body).toHaveLength(0)
   })
 
-  it('stop waiting for headers, and for a body that trickles', async () => {
+  it('time out for headers and slow bodies', async () => {
     const silent = await serve(() => {})
     const trickle = await serve((_, response) => {
       response.writeHead(200)
@@ -282,7 +282,7 @@ describe('limits', () => {
     expect(await codeOf(fetch(get(`http://127.0.0.1:${trickle.port}/`, { timeoutMs: 400 })))).toBe('timeout')
   })
 
-  it('tell a caller that gives up from a time-out', async () => {
+  it('distinguish an abort from a timeout', async () => {
     const silent = await serve(() => {})
     const controller = new AbortController()
     const answer = codeOf(
@@ -294,7 +294,7 @@ describe('limits', () => {
     expect(await answer).toBe('aborted')
   })
 
-  it('say when nobody listens', async () => {
+  it('report a refused connection', async () => {
     const { port } = await serve(() => {})
     open.pop()!.close()
     expect(await codeOf(createSafeFetch({ allow: [`127.0.0.1:${port}`] })(get(`http://127.0.0.1:${port}/`)))).toBe(

@@ -78,7 +78,7 @@ it('installs once, then starts what it was asked for', async () => {
   expect(asked()).toEqual([INSTALLS, 'done'])
 })
 
-it('of two at once in one folder one installs, the other waits and says for whom', async () => {
+it('installs once for two concurrent starts; the second waits and reports it', async () => {
   writeNpm(1)
   const both = [setup(), setup()]
   const ends = await Promise.all(both.map(({ ended }) => ended))
@@ -90,14 +90,14 @@ it('of two at once in one folder one installs, the other waits and says for whom
   expect(readdirSync(root).filter(name => name.includes('lock'))).toEqual(['package-lock.json'])
 })
 
-it('says what npm said when it fails, and tries again the next time', async () => {
+it("prints npm's error, and retries the next time", async () => {
   writeNpm(0, 1)
   expect(await setup().ended).toEqual({ code: 1, output: expect.stringMatching(/… failed\.\n.*disk full/s) })
   writeNpm(0)
   expect((await setup().ended).code).toBe(0)
 })
 
-it('says that there is no npm', async () => {
+it('reports missing npm', async () => {
   // Nothing else is needed up to there.
   const child = spawn(process.execPath, ['infra/setup.mjs', 'start'], { cwd: root, env: { PATH: join(root, 'bin') } })
   started.push(child)
@@ -107,7 +107,7 @@ it('says that there is no npm', async () => {
   expect([child.exitCode, output]).toEqual([1, 'npm is not on PATH. Install Node, which includes npm.\n'])
 })
 
-it('that is stopped stops npm, and leaves the folder to the next', async () => {
+it('stops npm when stopped', async () => {
   writeNpm(1000)
   const { child, ended } = setup()
   await until(() => asked().length > 0, 'npm')

@@ -20,9 +20,9 @@ import { headerOf, type SipRequest, serialise } from '../../sip/text/message.ts'
 import { answerOffer } from '../../sip/text/offer.ts'
 import { parseMessage } from '../../sip/text/parse.ts'
 
-describe('the line', () => {
+describe('the simulated network', () => {
   const quiet = { loss: 0, jitter_ms: 0, noise_dbfs: null }
-  it('loses, delays and colours as it is told, and the same each time', () => {
+  it('loses, delays and adds noise as configured, deterministically', () => {
     const fates = () => {
       const line = createSimulatedNetwork({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
       return Array.from({ length: 20_000 }, () => line.fate())
@@ -36,7 +36,7 @@ describe('the line', () => {
     expect(Math.max(...late)).toBeGreaterThan(38)
   })
 
-  it('loses the same of the same words, however long the silence before them was', () => {
+  it('loses the same packets for the same words', () => {
     const fates = (silent: number) => {
       const line = createSimulatedNetwork({ ...quiet, loss: 0.05, jitter_ms: 40 }, 3)
       const lines = [1, 2].map(() => {
@@ -76,28 +76,28 @@ const said = (fromMs: number, toMs: number, words = 'yes', kind: Said['kind'] = 
 })
 const quietCall = { interruptedMs: [], understood: '', ended: true }
 
-describe('what is measured outside', () => {
-  it('is the time from the last loud packet of the caller to the first of the agent', () => {
+describe('measurements outside the engine', () => {
+  it("is the time from the caller's last voiced packet to the agent's first", () => {
     const heard = [...sound(0, 1000), ...sound(3600, 4600), ...sound(6000, 6500)]
     const { answers, unanswered } = measure({ ...quietCall, heard, said: [said(2000, 3000), said(5000, 5500)] })
     expect(answers).toEqual([600, 500])
     expect(unanswered).toBe(0)
   })
 
-  it('counts a turn that got no answer before the next, but not a goodbye', () => {
+  it('counts an unanswered turn, but not a goodbye', () => {
     const turns = [said(1000, 2000), said(9000, 9500)]
     expect(measure({ ...quietCall, heard: sound(0, 500), said: turns })).toMatchObject({ unanswered: 1, answers: [] })
     const { unanswered } = measure({ ...quietCall, ended: false, heard: sound(0, 500), said: turns })
     expect(unanswered).toBe(2)
   })
 
-  it('counts an answer into the middle of the words as a cut-off, and one at their end not', () => {
+  it('counts an answer during the words as a cut-off, not one at the end', () => {
     const cut = (fromMs: number) =>
       measure({ ...quietCall, heard: sound(fromMs, fromMs + 500), said: [said(1000, 4000)] }).cutOffs
     expect([cut(2000), cut(3950), cut(1050), cut(4500)]).toEqual([1, 0, 0, 0])
   })
 
-  it('tells missed, false and right barge-ins apart', () => {
+  it('classifies missed, false and correct barge-ins', () => {
     const heard = [...sound(0, 3000), ...sound(9000, 12_000)]
     const over = said(1000, 2000, 'stop', 'over')
     const outside = (interruptedMs: number[], one: Said) =>
@@ -108,7 +108,7 @@ describe('what is measured outside', () => {
     expect(outside([1300], said(1000, 1400, 'uh-huh', 'aside'))).toMatchObject({ wanted: 0, missed: 0, false: 1 })
   })
 
-  it('is of the words what had to be understood', () => {
+  it('is the share of required words that were transcribed', () => {
     const words = [said(0, 100, 'For four people.'), said(200, 300, 'uh-huh', 'aside'), said(400, 500, 'At 7 PM')]
     const counted = (all: Said[], understood: string) =>
       measure({ ...quietCall, heard: [], said: all, understood }).words
@@ -134,8 +134,8 @@ describe('words', () => {
   ])('from %j to %j differ by %i', (a, b, wrong) => expect(wordErrors(a, b).wrong).toBe(wrong))
 })
 
-describe('a day in what is expected', () => {
-  it('is counted from the day of the call', () => {
+describe('relative dates in expectations', () => {
+  it('is relative to the day of the call', () => {
     const tool = { name: 'book', arguments: { date: '2026-12-01' }, status: 'ok' }
     const outcome = { turns: [], tools: [tool] } as unknown as SimulationResult
     const wants = (date: string) => ({
@@ -169,7 +169,7 @@ describe('the table', () => {
     }) as unknown as SpokenResult
   const results = [result('en', 0, [], [500, 700]), result('ru', 0.05, ['no | good'], [900])]
 
-  it('adds up all calls, those that broke off too', () => {
+  it('totals all calls, failed ones too', () => {
     const broken = { ...results[0]!, outcome: null, failures: ['error: x'] }
     expect(totals([...results, broken])).toMatchObject({
       calls: 3,
@@ -204,7 +204,7 @@ describe('a caller’s voice', () => {
   }
   const voices = createVoices(async () => ({ speak: spoken }))
 
-  it('begins and ends with sound, in whole frames, with the pause that is asked for', async () => {
+  it('starts and ends with speech, in whole frames, with the requested pause', async () => {
     const pcm = await voices.sound({ say: 'one … two', pause_ms: 500 }, 'en', folder)
     expect(pcm.length % 160).toBe(0)
     expect(pcm.length / 8).toBeGreaterThan(2450)
@@ -213,7 +213,7 @@ describe('a caller’s voice', () => {
     expect(rms(pcm.subarray(pcm.length / 2 - 80, pcm.length / 2 + 80))).toBe(0)
   })
 
-  it('is the recording that the scenario names, or says that it cannot be', async () => {
+  it('plays the named recording, or reports it missing', async () => {
     writeFileSync(join(folder, 'a.ul'), new Uint8Array(1600).fill(0x10))
     expect(await voices.sound({ say: 'x', file: 'a.ul' }, 'en', folder)).toHaveLength(1600)
     writeFileSync(join(folder, 'b.wav'), 'no sound')
@@ -223,7 +223,7 @@ describe('a caller’s voice', () => {
 })
 
 describe('the tools’ answers', () => {
-  it('come from the same path below another address, as the scenario says, and are known to be waited for', async () => {
+  it('are served below another address and are known to be slow', async () => {
     const server = await startToolServer()
     const place = server.place({
       slow: { status: 201, body: { ok: 1 }, delay_ms: 30 },
@@ -300,7 +300,7 @@ async function startFarEnd(status = 200) {
   }
 }
 
-describe('the telephone', () => {
+describe('the simulated phone', () => {
   const dial = (port: number, codec: 'PCMU' | 'PCMA' = 'PCMU', loss = 0) =>
     call({
       sip: { host: '127.0.0.1', port },
@@ -311,7 +311,7 @@ describe('the telephone', () => {
       line: createSimulatedNetwork({ loss, jitter_ms: 0, noise_dbfs: null }),
     })
 
-  it('rings again when an INVITE is lost, speaks, presses keys, hears, and hangs up', async () => {
+  it('retransmits a lost INVITE, speaks, presses keys, receives audio, and hangs up', async () => {
     const far = await startFarEnd()
     const phone = await dial(far.port, 'PCMA')
     try {
@@ -338,7 +338,7 @@ describe('the telephone', () => {
     }
   })
 
-  it('loses packets where the line does, and the numbers show the holes', async () => {
+  it('drops packets, visible in sequence numbers', async () => {
     const far = await startFarEnd()
     const phone = await dial(far.port, 'PCMU', 0.3)
     try {
@@ -352,7 +352,7 @@ describe('the telephone', () => {
     }
   })
 
-  it('says why it was refused', async () => {
+  it('reports the rejection', async () => {
     const far = await startFarEnd(486)
     await expect(dial(far.port)).rejects.toThrow(CallRefused)
     await expect.poll(() => far.methods).toEqual(['INVITE', 'INVITE', 'ACK'])
@@ -361,7 +361,7 @@ describe('the telephone', () => {
 })
 
 describe('an audio scenario', () => {
-  it('is refused when its recording is no sound', () => {
+  it('rejects a recording that is not audio', () => {
     const text = 'name: x\nmode: audio\ncaller:\n  - { say: hi, file: hi.mp3 }\n'
     expect(() => parseScenario('x.yaml', text)).toThrow(/x\.yaml:4: .*WAV file/)
   })

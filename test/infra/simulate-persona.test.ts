@@ -49,7 +49,7 @@ caller:
   persona: You are in a hurry and want to know where order 47 is.
   model: { base_url: ${baseUrlOf('openai_compatible', vendor)}, model: m, api_key_env: CALLER_KEY }
 expect:
-  tools: [{ name: order_status, verdict: ok }]
+  tools: [{ name: order_status, status: ok }]
   said: [on its way]
 `,
     )

@@ -30,7 +30,7 @@ describe('the shipped scenarios', () => {
   const texts = readdirSync(examples).filter(
     name => /^mode: audio/m.test(readFileSync(new URL(name, examples), 'utf8')) === false,
   )
-  it.each(texts)('%s comes out as it says, the same each time', async name => {
+  it.each(texts)('%s has the expected outcome, deterministically', async name => {
     const scenario = parseScenario(name, readFileSync(new URL(name, examples), 'utf8'))
     const run = () => runText(scenario, { fetch, log: quietLog, env: {} })
     const [first, second] = [await run(), await run()]
@@ -48,7 +48,7 @@ describe('the command', () => {
   const hello = (said: string) =>
     `name: Greets\nagent:\n  greeting: Good morning.\ncaller:\n  - say: Goodbye.\nexpect:\n  said: ${said}\n`
 
-  it('tells what was expected and did not happen, with the transcript, and exits with 1', async () => {
+  it('reports failed expectations with the transcript, and exits with 1', async () => {
     const [good, bad] = [write('good.yaml', hello('good morning')), write('bad.yaml', hello('/pizza|pasta/'))]
     const report = join(folder, 'report.xml')
     const { code, out } = await simulate(good, bad, '--junit', report)
@@ -71,13 +71,13 @@ describe('the command', () => {
       'name: x\nagent:\n  tools:\n    - name: a b\ncaller:\n  - say: hi\n',
       /:4: \/agent\/tools\/0\/name/,
     ],
-  ])('says of %s where it is, and exits with 2', async (_, text, message) => {
+  ])('reports the position of %s, and exits with 2', async (_, text, message) => {
     const { code, err } = await simulate(write('broken.yaml', text))
     expect(code).toBe(2)
     expect(err).toMatch(message)
   })
 
-  it('says that there is no such file', async () => {
+  it('reports a missing file', async () => {
     expect(await simulate(join(folder, 'none.yaml'))).toMatchObject({
       code: 2,
       err: expect.stringContaining('none.yaml'),
@@ -85,7 +85,7 @@ describe('the command', () => {
   })
 })
 
-describe('a judgement', () => {
+describe('expectations', () => {
   const turn = (role: 'agent' | 'caller', text: string, heard_text = text) => ({
     role,
     text,
@@ -127,9 +127,9 @@ describe('a judgement', () => {
     [{ tools: [{ name: 'other', times: 0 }] }, 0],
     [{ ended: 'caller_hangup', goal_reached: false, extracted: { n: 4 }, latency_p95_ms: 700, barge_ins: 1 }, 0],
     [{ ended: 'agent_hangup', goal_reached: true, extracted: { n: 5 }, latency_p95_ms: 699, barge_ins: 0 }, 5],
-  ])('of %o finds %i faults', (part, faults) => expect(wants(part)).toBe(faults))
+  ])('finds for %o this number of failures: %i', (part, faults) => expect(wants(part)).toBe(faults))
 
-  it('is written as XML that holds whatever was said', () => {
+  it('writes valid JUnit XML for any text', () => {
     const results: Result[] = [
       { name: 'a "b" <c>', file: 'x.yaml', mode: 'text', seconds: 1.5, outcome, failures: ['no & never\0'] },
     ]

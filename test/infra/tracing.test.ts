@@ -35,7 +35,7 @@ describe('a receiver', () => {
   })
   afterEach(() => receiver.close())
 
-  it('gets spans as they were: names, parents, kinds, times, attributes and errors', async () => {
+  it('receives spans with names, parents, kinds, times, attributes and errors', async () => {
     const { tracing, close } = await open({
       OTEL_EXPORTER_OTLP_ENDPOINT: `${receiver.url}/`,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-key=a%2Cb%3D, other = c',
@@ -84,7 +84,7 @@ describe('a receiver', () => {
     expect(log.lines).toEqual([])
   })
 
-  it('gets nothing of a trace that its client does not sample, and the client’s wish is passed on', async () => {
+  it('receives no unsampled traces; the sampling flag is forwarded', async () => {
     const { tracing, close } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_SERVICE_NAME: 'ours' })
     const left = tracing.start('left', { parent: `${CLIENT}-00` })
     expect(left.traceparent).toMatch(new RegExp(`^${CLIENT.slice(0, 35)}-[0-9a-f]{16}-00$`))
@@ -95,7 +95,7 @@ describe('a receiver', () => {
     expect(receiver.spans.map(({ name, service }) => [name, service])).toEqual([['kept', 'ours']])
   })
 
-  it('gets them by itself after some seconds, and is named once while it refuses them', async () => {
+  it('receives batches after seconds; failures are logged once', async () => {
     const { tracing } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
     receiver.answer(response => response.writeHead(400).end('Ivan is not welcome'))
     const refused = 'exporting traces failed, traces are dropped'
@@ -118,7 +118,7 @@ describe('a receiver', () => {
 describe('a receiver that is', () => {
   const MANY = 20_000
 
-  it('away costs spans, one line of the log, and nobody waits for it', async () => {
+  it('unreachable drops spans with one log line and no delay', async () => {
     const { tracing, close } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' })
     for (let i = 0; i < MANY; i++) tracing.start('lost').end()
     await until(() => log.lines.length > 0, 'the warning', 20_000)
@@ -129,7 +129,7 @@ describe('a receiver that is', () => {
     expect(log.lines.map(({ level }) => level)).toEqual(['warn'])
   })
 
-  it('slower than we are gets what the queue has room for, and the rest is lost', async () => {
+  it('slow receives what the queue holds; the rest is dropped', async () => {
     const receiver = await startOtlp()
     try {
       const { tracing } = await open({ OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url })
@@ -145,7 +145,7 @@ describe('a receiver that is', () => {
     }
   })
 
-  it('silent does not keep us from ending', async () => {
+  it('silent does not delay shutdown', async () => {
     let asked = false
     const silent: Server = createServer(request => {
       asked = true
@@ -168,7 +168,7 @@ describe('a receiver that is', () => {
 })
 
 describe('the settings', () => {
-  it('that are left out leave everything out', async () => {
+  it('disable tracing when unset', async () => {
     expect((await open({})).tracing).toBe(noTracing)
     expect((await open({ OTEL_EXPORTER_OTLP_ENDPOINT: '' })).tracing).toBe(noTracing)
   })
@@ -179,7 +179,7 @@ describe('the settings', () => {
     ['OTEL_EXPORTER_OTLP_HEADERS', 'a key'],
     ['OTEL_EXPORTER_OTLP_HEADERS', 'key=100%'],
     ['OTEL_EXPORTER_OTLP_HEADERS', 'key=%ff'],
-  ])('refuse %s as %s, without showing it', (name, value) => {
+  ])('reject %s as %s without showing it', (name, value) => {
     try {
       settings({ [name]: value })
     } catch (error) {
@@ -191,7 +191,7 @@ describe('the settings', () => {
     throw new Error('it was taken')
   })
 
-  it('take headers as pairs', () => {
+  it('parse headers as pairs', () => {
     expect(readPairs('a=1,,b=x%20y, c = d=e,')).toEqual({ a: '1', b: 'x y', c: 'd=e' })
     expect(readPairs('')).toEqual({})
   })

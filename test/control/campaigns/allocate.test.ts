@@ -26,13 +26,13 @@ const room = (calls: number, part: { owners?: [string, number][]; trunks?: [stri
 const of = (demands: Demand[], some: Capacity, served: Served = new Map()) =>
   Object.fromEntries(allocate(demands, some, served).grants)
 
-describe('what is left', () => {
-  it('is shared between owners, and then between their campaigns', () => {
+describe('free capacity', () => {
+  it('is shared between owners first, then between their campaigns', () => {
     const demands = [demand('a1', 'a'), demand('a2', 'a'), demand('a3', 'a'), demand('b1', 'b')]
     expect(of(demands, room(12))).toEqual({ a1: 2, a2: 2, a3: 2, b1: 6 })
   })
 
-  it('goes to the others where somebody cannot take it', () => {
+  it('goes to other campaigns when one cannot use it', () => {
     const demands = [
       demand('a1', 'a', { wanted: 1 }),
       demand('a2', 'a', { slots: 2 }),
@@ -44,7 +44,7 @@ describe('what is left', () => {
     expect(of(demands, room(0))).toEqual({})
   })
 
-  it('of several trunks is taken where most is left', () => {
+  it('uses the trunk with the most free capacity', () => {
     const demands = [demand('one', 'a', { trunks: ['x', 'y'] }), demand('two', 'a', { trunks: ['x'] })]
     expect(
       of(
@@ -59,7 +59,7 @@ describe('what is left', () => {
     ).toEqual({ one: 5, two: 3 })
   })
 
-  it('is shared over time too, when it is less than one for each, and being away saves up nothing', () => {
+  it('rotates between owners when it is less than one each; idle time earns nothing', () => {
     let served: Served = new Map()
     const got: Record<string, number> = { a1: 0, b1: 0, c1: 0 }
     const run = (demands: Demand[], rounds: number) => {
@@ -77,7 +77,7 @@ describe('what is left', () => {
     expect(got['c1']).toBeLessThanOrEqual(21)
   })
 
-  it('is never exceeded, and never left while somebody could take it', () => {
+  it('is never exceeded, and never left unused while a campaign could use it', () => {
     const count = fc.integer({ min: 0, max: 9 })
     const demands = fc.uniqueArray(
       fc.record({
@@ -116,16 +116,16 @@ describe('what is left', () => {
   })
 })
 
-describe('the places of a campaign', () => {
-  it('are opened evenly', () => {
+describe('call slots of a campaign', () => {
+  it('are released evenly over time', () => {
     expect([0, 1000, 2500, RAMP_MS, 1e9].map(ms => freeSlots(50, 0, ms))).toEqual([1, 11, 26, 50, 50])
     expect(freeSlots(50, 20, 1000)).toBe(0)
     expect(freeSlots(1, 0, 0)).toBe(1)
   })
 })
 
-describe('the turns of a trunk', () => {
-  it('are given away a second ahead, and one at least where none is', () => {
+describe('rate tokens of a trunk', () => {
+  it('are granted one second ahead, and at least one for a slow trunk', () => {
     expect(dueTokens(0, 100)).toBe(10)
     expect(dueTokens(450, 100)).toBe(5)
     expect(dueTokens(1000, 100)).toBe(0)

@@ -106,7 +106,7 @@ describe('a contact after an attempt', () => {
     expect(afterAttempt(before, end, NOW)).toMatchObject(after)
   })
 
-  it('keeps its promises whatever the end', () => {
+  it('satisfies the retry invariants for every end of a call', () => {
     const any = fc.record({
       attempts: fc.integer({ min: 1, max: 6 }),
       retries: fc.integer({ min: 0, max: 5 }),

@@ -24,7 +24,7 @@ afterAll(() => control?.close())
 const codes = (body: { errors?: { code: string }[] }) => body.errors?.map(error => error.code)
 
 describe('a draft', () => {
-  test('has defaults for what is left out, and the shape that is published', async () => {
+  test('has the documented defaults and shape', async () => {
     const { status, body } = await owner.call('POST', '/campaigns', { name: ' Spring ', project_id: owner.projectId })
     expect(status).toBe(201)
     expect(body).toEqual({
@@ -72,7 +72,7 @@ describe('a draft', () => {
     expect((await owner.call('GET', '/campaigns?limit=1')).body).toMatchObject({ items: [body], limit: 1, offset: 0 })
   })
 
-  test('takes every param, and gives it back as it was given', async () => {
+  test('stores and returns every param', async () => {
     const params = {
       timezone: 'America/New_York',
       window_start: '22:00',
@@ -127,7 +127,7 @@ describe('a draft', () => {
     expect(answer.body.errors[0].pointer).toMatch(new RegExp(`^/params/${name}`))
   })
 
-  test('is of a project of the owner, says what an agent may be told, and is made once', async () => {
+  test('belongs to a project of the owner, is moderated, and is created once', async () => {
     const other = await createTenant(control)
     const input = { name: 'X', project_id: other.projectId }
     expect((await owner.call('POST', '/campaigns', input)).body.code).toBe('not_found')
@@ -142,7 +142,7 @@ describe('a draft', () => {
     expect(again.headers['idempotent-replayed']).toBe('true')
   })
 
-  test('is deleted with its contacts, and lists tell what is left', async () => {
+  test('is deleted with its contacts, and totals agree', async () => {
     const alone = await createTenant(control, { money: '100' })
     const { id } = await createFilled(alone, 3)
     const kept = await createFilled(alone, 1)
@@ -159,7 +159,7 @@ describe('a draft', () => {
 })
 
 describe('the start', () => {
-  test('needs consent, and keeps it as evidence', async () => {
+  test('requires consent, and stores it as evidence', async () => {
     const { id } = await createFilled(owner, 2)
     for (const body of [{}, { consent: false }, { consent: 'true' }, { consent: true, by: 'me' }, null]) {
       const answer = await owner.call('POST', `/campaigns/${id}/start`, body ?? undefined)
@@ -177,7 +177,7 @@ describe('the start', () => {
     expect((await step(owner, id, 'start')).body).toEqual(body)
   })
 
-  test('names all that stands in its way, by the code of the first', async () => {
+  test('lists all blockers, with the code of the first', async () => {
     const poor = await createTenant(control, { bound: null })
     const { id } = await createDraft(poor)
     await control.deps.sql`update campaigns set task = 'Ask for the PIN of the bank card.' where id = ${id}`
@@ -204,13 +204,13 @@ describe('the start', () => {
     expect((await step(poor, id, 'start')).body.status).toBe('running')
   })
 
-  test('needs the caller_id that the project has set to be bound', async () => {
+  test("requires the project's caller_id to be bound", async () => {
     const tenant = await createTenant(control, { money: '100', project: { caller_id: nextPhone() } })
     const { id } = await createFilled(tenant, 1)
     expect(codes((await step(tenant, id, 'start')).body)).toEqual(['no_outbound_line'])
   })
 
-  test('waits for its hour', async () => {
+  test('waits for scheduled_start_at', async () => {
     const params = { scheduled_start_at: new Date(Date.now() + 3_600_000).toISOString() }
     const { id } = await createFilled(owner, 1, { params })
     const started = await step(owner, id, 'start')
@@ -222,7 +222,7 @@ describe('the start', () => {
     expect((await step(owner, id, 'stop')).body).toMatchObject({ status: 'stopped', counters: { canceled: 1 } })
   })
 
-  test('of a campaign without its project finds nothing, and another project mends it', async () => {
+  test('finds no campaign of a deleted project', async () => {
     const project = await createProject(control.deps, owner.ownerId, { name: 'Gone', language: 'en' })
     const { id } = await createFilled(owner, 1, { project_id: project.id })
     await deleteProject(control.deps, owner.ownerId, project.id)
@@ -255,7 +255,7 @@ describe('steps', () => {
     return id
   }
 
-  test.each(statuses)('of a campaign that is %s: each is done, repeated or refused', async status => {
+  test.each(statuses)('applies, repeats or rejects each action for a campaign that is %s', async status => {
     for (const action of Object.keys(legal)) {
       const id = await bring(status)
       const before = (await owner.call('GET', `/campaigns/${id}`)).body
@@ -270,7 +270,7 @@ describe('steps', () => {
     }
   })
 
-  test('a pause can be edited and goes on where it was; a pause of its own becomes the owner’s', async () => {
+  test('allows edits while paused, and keeps an automatic pause when the owner pauses', async () => {
     const { id } = await createFilled(owner, 1)
     await step(owner, id, 'start')
     expect((await owner.call('PATCH', `/campaigns/${id}`, { name: 'No' })).body.code).toBe('invalid_transition')
@@ -282,7 +282,7 @@ describe('steps', () => {
     expect((await step(owner, id, 'resume')).body).toMatchObject({ status: 'running', pause_reason: null })
   })
 
-  test('a resume meets the gates of the start', async () => {
+  test('runs the start checks again at resume', async () => {
     const tenant = await createTenant(control)
     const { id } = await createFilled(tenant, 1)
     await step(tenant, id, 'start')
@@ -292,7 +292,7 @@ describe('steps', () => {
     expect((await tenant.call('GET', `/campaigns/${id}`)).body.status).toBe('paused')
   })
 
-  test('a requeue dials again who was not reached, with fresh attempts, and nobody else', async () => {
+  test('requeues contacts that were not reached, with fresh attempts, and no others', async () => {
     const { id } = await createFilled(owner, 7)
     await step(owner, id, 'start')
     const ended = { 1: 'no_answer', 2: 'busy', 3: 'failed', 4: 'completed', 5: 'skipped' }
@@ -320,7 +320,7 @@ describe('steps', () => {
     expect((await step(owner, id, 'requeue')).body).toMatchObject({ status: 409, code: 'no_contacts' })
   })
 
-  test('a stop cancels who has not been dialled', async () => {
+  test('cancels contacts that were not dialled at stop', async () => {
     const { id } = await createFilled(owner, 3)
     await step(owner, id, 'start')
     await settle(control, id, { 2: 'completed' })
@@ -331,14 +331,14 @@ describe('steps', () => {
     expect((await step(owner, id, 'stop')).body).toEqual(body)
   })
 
-  test('ten starts at once make one', async () => {
+  test('starts once for ten concurrent requests', async () => {
     const { id } = await createFilled(owner, 1)
     const answers = await Promise.all(Array.from({ length: 10 }, () => step(owner, id, 'start')))
     expect(answers.map(answer => answer.status)).toEqual(Array(10).fill(200))
     expect(new Set(answers.map(answer => answer.body.started_at)).size).toBe(1)
   })
 
-  test('the deletion of a project stops its campaigns', async () => {
+  test('stops the campaigns of a deleted project', async () => {
     const project = await createProject(control.deps, owner.ownerId, { name: 'Short', language: 'en' })
     const number = nextPhone()
     const trunk = { name: 'T', mode: 'ip', host: '127.0.0.1', numbers: [number] }
@@ -352,7 +352,7 @@ describe('steps', () => {
   })
 })
 
-test('nobody else sees a campaign, and a key that reads cannot write', async () => {
+test('hides campaigns from other owners, and rejects writes with a read key', async () => {
   const { id } = await createFilled(owner, 1)
   const contact = (await owner.call('GET', `/campaigns/${id}/contacts`)).body.items[0]
   const other = await createTenant(control)
@@ -370,7 +370,7 @@ test('nobody else sees a campaign, and a key that reads cannot write', async () 
   expect((await reader.call('POST', `/campaigns/${id}/pause`)).body.code).toBe('insufficient_scope')
 })
 
-test('the same operations are tools; a list of contacts is an argument there', async () => {
+test('offers the same operations as MCP tools, with contacts as an argument', async () => {
   const call = (name: string, args: object) =>
     request(control.app, {
       method: 'POST',

@@ -37,7 +37,7 @@ async function planned(id: string) {
   return { work: work.find(row => row.id === id)!, most: 5, trunks: new Map<string, number>() }
 }
 
-test('a number that is unbound after the look is not called from, and the campaign pauses', async () => {
+test('does not dial from a number that was unbound after allocation; the campaign pauses', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 3)
   const wish = await planned(id)
@@ -53,7 +53,7 @@ test('a number that is unbound after the look is not called from, and the campai
   })
 })
 
-test('a price that is set after the look is what its calls cost', async () => {
+test('charges the price at the time of the claim', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 1)
   const wish = await planned(id)
@@ -66,7 +66,7 @@ test('a price that is set after the look is what its calls cost', async () => {
   expect(await contradictions(control)).toEqual([])
 })
 
-test('a campaign of whom few are due takes no lines from another, nor does it pay for those in its turns', async () => {
+test('does not reserve lines or rate tokens for contacts that are not due', async () => {
   const owner = await createTenant(control)
   await owner.call('PATCH', `/trunks/${owner.trunkId}`, { max_calls: 8 })
   const [few, many] = [await running(owner, 20, { concurrency: 20 }), await running(owner, 20, { concurrency: 20 })]
@@ -81,7 +81,7 @@ test('a campaign of whom few are due takes no lines from another, nor does it pa
   await stopAll(owner, few, many)
 })
 
-test('a project that goes stops its campaigns at once, and cancels their contacts a part at a time', async () => {
+test('stops campaigns of a deleted project at once, and cancels contacts in batches', async () => {
   const owner = await createTenant(control)
   const { sql } = control.deps
   const id = await running(owner, 1)

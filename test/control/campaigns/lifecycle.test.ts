@@ -31,7 +31,7 @@ describe.each(actions)('%s', action => {
   })
 })
 
-test('a step done twice is done once', () => {
+test('treats a repeated action as a no-op', () => {
   for (const action of actions) {
     for (const status of campaignStatuses) {
       for (const scheduled_start_at of [null, later]) {
@@ -43,7 +43,7 @@ test('a step done twice is done once', () => {
   }
 })
 
-test('a draft can be changed and deleted, a pause lets change, an end is an end', () => {
+test('allows changes of drafts and pauses, and none after the end', () => {
   const those = (is: (campaign: { status: CampaignStatus }) => boolean) =>
     campaignStatuses.filter(status => is({ status }))
   expect(those(isDraft)).toEqual(['draft'])

@@ -228,7 +228,7 @@ async function clean(id: string): Promise<void> {
   await deps.sql`delete from do_not_call`
 }
 
-test('a campaign is what the plain model says, after every step of any history', { timeout: LIMIT_MS }, async () => {
+test('agrees with a reference model after every step of random histories', { timeout: LIMIT_MS }, async () => {
   await fc.assert(
     fc.asyncProperty(history as fc.Arbitrary<History>, async one => {
       const id = await begin(one)

@@ -48,7 +48,7 @@ async function setMoney(owner: Tenant, units: bigint): Promise<void> {
   await topUp(control.deps, owner.ownerId, `${units / 10_000n}.${String(units % 10_000n).padStart(4, '0')}`)
 }
 
-test('no more calls at once than the campaign has places, whoever looks, and the next when one ends', async () => {
+test('never exceeds the concurrency of the campaign, whichever process dials', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 12, { concurrency: 5 })
   await Promise.all(Array.from({ length: 4 }, () => pace(engine.deps)))
@@ -70,7 +70,7 @@ test('no more calls at once than the campaign has places, whoever looks, and the
   expect(await contradictions(control)).toEqual([])
 })
 
-test('the places are opened evenly, also when the window opens', async () => {
+test('spreads the first dials evenly when the window opens', async () => {
   const owner = await createTenant(control)
   const { id } = await createFilled(owner, 50, { params: { ...always, concurrency: 50 } })
   await step(owner, id, 'start')
@@ -89,7 +89,7 @@ test('the places are opened evenly, also when the window opens', async () => {
   await endAll(id)
 })
 
-test('lines of a trunk, places of the owner and of the engines bound all campaigns together, and are shared evenly', async () => {
+test('bounds all campaigns by trunk lines, owner limits and engine capacity, shared evenly', async () => {
   const owner = await createTenant(control)
   await owner.call('PATCH', `/trunks/${owner.trunkId}`, { max_calls: 6 })
   const ids = [await running(owner, 10, { concurrency: 10 }), await running(owner, 10, { concurrency: 10 })]
@@ -118,7 +118,7 @@ test('lines of a trunk, places of the owner and of the engines bound all campaig
   await step(few, lost, 'stop')
 })
 
-test('money ends with the call that it still pays for; the campaign pauses when nothing can come back, and goes on if told to', async () => {
+test('dials while the balance covers a call, then pauses, and resumes after a top-up if configured', async () => {
   const owner = await createTenant(control)
   await setMoney(owner, 3n * HOLD + 20_000n)
   const id = await running(owner, 9, { concurrency: 9, resume_on_top_up: true })
@@ -166,7 +166,7 @@ test('money ends with the call that it still pays for; the campaign pauses when 
   expect((await see(other, topped.id)).status).toBe('paused') // it was not told to go on
 })
 
-test('what a campaign may spend is never exceeded, however many calls it makes at once', async () => {
+test('never exceeds the spending limit under concurrent calls', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 40, { concurrency: 7, max_spend: '60' })
   for (let round = 0; round < 30 && (await see(owner, id)).status === 'running'; round++) {
@@ -184,7 +184,7 @@ test('what a campaign may spend is never exceeded, however many calls it makes a
   })
 })
 
-test('a call that no engine takes in time is no attempt; the person is called later', async () => {
+test('does not count a call that no engine claimed as an attempt', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 1, { retries: 0 })
   await pace(engine.deps)
@@ -203,7 +203,7 @@ test('a call that no engine takes in time is no attempt; the person is called la
   expect(await contradictions(control)).toEqual([])
 })
 
-test('who must not be called is skipped with the reason, also when it is asked for after the claim', async () => {
+test('skips contacts that must not be called, also after the claim', async () => {
   const owner = await createTenant(control)
   const [listed, late, premium] = [nextCallee(), nextCallee(), '+19002345678']
   const draft = await createDraft(owner, { params: always })
@@ -238,7 +238,7 @@ test('who must not be called is skipped with the reason, also when it is asked f
   expect((await see(owner, draft.id)).status).toBe('completed')
 })
 
-test('nobody is dialled outside the window or in quiet hours, and the call carries the end of both', async () => {
+test('dials only inside the window and outside quiet hours; the call carries the end of both', async () => {
   const owner = await createTenant(control)
   const draft = await createDraft(owner, {
     params: { ...always, window_start: '09:00', window_end: '18:00', quiet_hours: { start: '21:00', end: '08:00' } },
@@ -274,7 +274,7 @@ test('nobody is dialled outside the window or in quiet hours, and the call carri
   await endAll(draft.id, { status: 'completed' })
 })
 
-test('a scheduled campaign begins at its time; a pause lets live calls end; a stop cancels what waits', async () => {
+test('starts a scheduled campaign on time; pause lets live calls end; stop cancels the rest', async () => {
   const owner = await createTenant(control)
   const { clock } = control.deps
   const start = new Date(clock.wall() + 3_600_000).toISOString()
@@ -322,7 +322,7 @@ test('a scheduled campaign begins at its time; a pause lets live calls end; a st
   expect(await contradictions(control)).toEqual([])
 })
 
-test('two campaigns share the pace of a trunk evenly, with a second process beside the first', async () => {
+test('shares the dial rate of a trunk evenly between campaigns, with two processes', async () => {
   const owner = await createTenant(control)
   await owner.call('PATCH', `/trunks/${owner.trunkId}`, { max_cps: 10 })
   const ids = [await running(owner, 30, { concurrency: 30 }), await running(owner, 30, { concurrency: 30 })]
@@ -351,7 +351,7 @@ test('two campaigns share the pace of a trunk evenly, with a second process besi
   for (const id of ids) await endAll(id)
 })
 
-test('pauses, resumes and ends at any instant leave nobody out and nobody called twice for an attempt', async () => {
+test('skips nobody and dials nobody twice under random pauses, resumes and call ends', async () => {
   const owner = await createTenant(control)
   const { id } = await createFilled(owner, 60, {
     params: { ...always, concurrency: 20, retries: 1, retry_interval_min: 1 },
@@ -404,7 +404,7 @@ test('pauses, resumes and ends at any instant leave nobody out and nobody called
   expect(counters.pending + counters.dialing + counters.in_progress + counters.skipped + counters.canceled).toBe(0)
 })
 
-test('when the leader loses its lock, another process dials on', async () => {
+test('lets another process dial when the leader loses its lock', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 40, { concurrency: 1 })
   const pools: Sql[] = []

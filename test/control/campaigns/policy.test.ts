@@ -31,7 +31,7 @@ const instant = fc
   .map(([day, minutes]) => day + minutes * 60_000)
 
 describe('hours of a day', () => {
-  it('are what the clock on the wall shows, also when it is moved', () => {
+  it('follow wall-clock time across daylight saving changes', () => {
     fc.assert(
       fc.property(hours, instant, (some, ms) => {
         expect(isOpen(some, ms)).toBe(wallOpen(some, ms))
@@ -40,7 +40,7 @@ describe('hours of a day', () => {
     )
   })
 
-  it('last from their beginning to their end without a change in between', () => {
+  it('are contiguous from start to end', () => {
     fc.assert(
       fc.property(hours, instant, (some, ms) => {
         const { open, sinceMs, untilMs } = spanAt(some, ms)
@@ -55,7 +55,7 @@ describe('hours of a day', () => {
     )
   })
 
-  it('are remembered without going wrong', () => {
+  it('cache correctly', () => {
     fc.assert(
       fc.property(hours, fc.array(instant, { minLength: 2, maxLength: 6 }), (some, instants) => {
         for (const ms of instants) expect(cachedSpan(some, ms).open).toBe(wallOpen(some, ms))
@@ -84,7 +84,7 @@ describe('hours of a day', () => {
   })
 })
 
-describe('where a number is', () => {
+describe('time zone of a number', () => {
   it.each([
     ['+12125550100', ['America/New_York']],
     ['+493012345678', ['Europe/Berlin', 'Europe/Busingen']],
@@ -97,7 +97,7 @@ describe('where a number is', () => {
     )
   })
 
-  it('is known as to its time when all its zones agree, and only then', () => {
+  it('is known only when all zones of the number agree', () => {
     expect(sameTime(calleeZones('+442071234567'), at('2026-07-01T00:00:00Z'))).toBe(true)
     expect(sameTime(calleeZones('+18005550100'), at('2026-07-01T00:00:00Z'))).toBe(false)
     expect(sameTime([], at('2026-07-01T00:00:00Z'))).toBe(false)
@@ -131,7 +131,7 @@ const question = (part: Partial<Question> = {}, campaign: Partial<Question['camp
 })
 
 describe('the decision', () => {
-  it('is to dial, with the end of what is allowed', () => {
+  it('is dial, until the window or quiet hours end', () => {
     expect(decideDial(question())).toEqual({ decision: 'dial', reasons: [], untilMs: at('2026-01-07T19:00:00Z') })
     expect(decideDial(question({ zones: ['Asia/Tokyo'], nowMs: at('2026-01-07T11:30:00Z') }))).toMatchObject({
       decision: 'dial',
@@ -140,7 +140,7 @@ describe('the decision', () => {
     expect(decideDial(question({ zones: [] }))).toMatchObject({ decision: 'dial' })
   })
 
-  it('is to wait, for every reason, until none is left', () => {
+  it('is wait until every temporary reason has passed', () => {
     const abroad = question({ zones: ['Asia/Tokyo'] })
     expect(decideDial(abroad)).toEqual({
       decision: 'wait',
@@ -160,7 +160,7 @@ describe('the decision', () => {
     })
   })
 
-  it('is to skip, for every reason, where no time would help', () => {
+  it('is skip for every permanent reason', () => {
     const never = question({}, { window_start: '21:30', window_end: '23:00' })
     expect(decideDial(never)).toEqual({ decision: 'skip', reasons: ['no_common_hours'] })
     const contact = { attempts: 3, next_attempt_at: new Date(0) }
@@ -170,7 +170,7 @@ describe('the decision', () => {
     })
   })
 
-  it('never is to dial when a clock forbids it, here or there, and never to wait beyond the first moment that allows it', () => {
+  it('never dials in a forbidden hour of either zone, and never waits longer than necessary', () => {
     const zones = fc.constantFrom<string[]>(['America/New_York'], ['Australia/Lord_Howe'], ['Asia/Tehran'], [])
     fc.assert(
       fc.property(hours, zones, time, time, instant, (window, theirs, quiet_start, quiet_end, nowMs) => {
@@ -194,7 +194,7 @@ describe('the decision', () => {
   })
 })
 
-describe('what stands against a whole campaign', () => {
+describe('blockers of a campaign', () => {
   const fine: StartConditions = {
     campaign: { status: 'running', consent: {} as never, max_spend: null, spend: 0n },
     subscribed: true,

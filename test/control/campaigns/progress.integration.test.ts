@@ -47,7 +47,7 @@ describe('why', () => {
   }
   const reasons = (answer: { reasons: { code: string }[] }) => answer.reasons.map(one => one.code)
 
-  test('tells a draft what it lacks, and a running one that it dials', async () => {
+  test('reports the blockers of a draft, and dial for a running campaign', async () => {
     const { id } = await createFilled(owner, 1)
     const before = await why(id)
     expect(before).toMatchObject({ would_dial: false, decision: 'wait', status: 'pending', campaign_status: 'draft' })
@@ -65,7 +65,7 @@ describe('why', () => {
     })
   })
 
-  test('names the closed window and when it opens', async () => {
+  test('reports the closed window and when it opens', async () => {
     // An hour that is over, in the zone of the campaign.
     const hour = (shift: number) => `${String((new Date().getUTCHours() + 24 + shift) % 24).padStart(2, '0')}:00`
     const opens = hour(-3)
@@ -78,7 +78,7 @@ describe('why', () => {
     expect(Date.parse(answer.until)).toBeGreaterThan(Date.now())
   })
 
-  test('names who must not be called, what a task may not say, and what is over', async () => {
+  test('reports do-not-call, rejected tasks and final statuses', async () => {
     const { id } = await createDraft(owner, { task: 'Ask for the {{what}} of the bank card.' })
     const phone = nextCallee()
     await upload(owner, id, [{ phone, vars: { what: 'colour' } }])
@@ -96,7 +96,7 @@ describe('why', () => {
     expect([over.decision, reasons(over)]).toEqual(['none', ['skipped', 'do_not_call']])
   })
 
-  test('names the money that is missing', async () => {
+  test('reports an insufficient balance', async () => {
     const tenant = await createTenant(control)
     const { id } = await createFilled(tenant, 1, {
       params: { quiet_hours: null, window_start: '00:00', window_end: '00:00' },
@@ -110,7 +110,7 @@ describe('why', () => {
 })
 
 describe('results.csv', () => {
-  test('has a line for each contact, with vars and what was extracted as columns', async () => {
+  test('has a row for each contact, with variables and extracted data as columns', async () => {
     const extraction = { type: 'object', properties: { guests: { type: 'integer' }, time: { type: 'string' } } }
     await owner.call('PATCH', `/projects/${owner.projectId}`, { extraction })
     const { id } = await createDraft(owner)
@@ -164,7 +164,7 @@ describe('results.csv', () => {
     expect(third).toMatchObject({ phone: phones[2], name: '', status: 'pending', attempts: '0' })
   })
 
-  test('comes in pieces, all of them', async () => {
+  test('streams all rows', async () => {
     const { id } = await createDraft(owner)
     const phones = Array.from({ length: 1100 }, nextCallee)
     await upload(
@@ -208,7 +208,7 @@ describe('events', () => {
   const told = (text: string) =>
     [...text.matchAll(/^event: (.+)\ndata: (.+)$/gm)].map(([, event, data]) => ({ event, ...JSON.parse(data!) }))
 
-  test('tell the counters at once, each change, and the end', async () => {
+  test('send the counters at once, at each change, and at the end', async () => {
     const { id } = await createFilled(owner, 2)
     await step(owner, id, 'start')
     const stream = await open(owner, id)
@@ -227,7 +227,7 @@ describe('events', () => {
     ])
   })
 
-  test('end with the key that asked for them, and twenty at once are enough', async () => {
+  test('close when the key is revoked; at most twenty at a time', async () => {
     const tenant = await createTenant(control)
     const { id } = await createFilled(tenant, 1)
     const streams = await Promise.all(Array.from({ length: 20 }, () => open(tenant, id)))
@@ -241,7 +241,7 @@ describe('events', () => {
   })
 })
 
-test('who would be told by the task and the vars together what nobody may be told is not dialled', async () => {
+test('skips a contact whose variables make the task fail moderation', async () => {
   const tenant = await createTenant(control, { money: '100' })
   const { id } = await createDraft(tenant, { task: 'Ask for the {{what}} of the bank card.' })
   const words = ['colour', 'PIN', 'name']
@@ -275,7 +275,7 @@ test('who would be told by the task and the vars together what nobody may be tol
   })
 })
 
-test('calls can be listed by their campaign', async () => {
+test('lists calls by campaign', async () => {
   const { id } = await createFilled(owner, 2)
   const call = await callOf(id, 1, { summary: null, extracted: null })
   const { body } = await owner.call('GET', `/calls?campaign_id=${id}`)
@@ -287,7 +287,7 @@ test('calls can be listed by their campaign', async () => {
   expect((await owner.call('GET', `/calls?campaign_id=${id}&offset=1`)).body).toMatchObject({ total: 1, items: [] })
 })
 
-test('an export has campaigns and their contacts, an erasure takes them', async () => {
+test('exports campaigns and contacts, and erases them', async () => {
   const tenant = await createTenant(control)
   const { id } = await createFilled(tenant, 3)
   await step(tenant, id, 'start')

@@ -54,7 +54,7 @@ async function offered(owner: Tenant, calls: number, params: object = {}): Promi
   return { id, calls: ids }
 }
 
-test('a call whose engine died before its first word is closed when that is sure, not when the queue would expire', async () => {
+test('closes a call whose engine died when that is certain, not when the queue expires', async () => {
   const owner = await createTenant(control)
   const { id, calls } = await offered(owner, 2, { retries: 0 })
   const dying = control.engine('dying')
@@ -94,7 +94,7 @@ test('a call whose engine died before its first word is closed when that is sure
   await stopAll(owner, id)
 })
 
-test('a command whose engine died before it had the call is taken by another', async () => {
+test('redelivers a command whose engine died before it claimed the call', async () => {
   const owner = await createTenant(control)
   const { id, calls } = await offered(owner, 1)
   const { redis, config } = control.deps
@@ -114,7 +114,7 @@ test('a command whose engine died before it had the call is taken by another', a
   await stopAll(owner, id)
 })
 
-test('a call that was withdrawn by a process which then died is no attempt', async () => {
+test('does not count a withdrawn call as an attempt when the process died', async () => {
   const owner = await createTenant(control)
   const { id, calls } = await offered(owner, 1, { retries: 0 })
   await step(owner, id, 'pause') // takes it back; and again as if it had died right then
@@ -134,7 +134,7 @@ test('a call that was withdrawn by a process which then died is no attempt', asy
   await stopAll(owner, id)
 })
 
-test('news of a start that come late do not close what a later start of that engine has begun', async () => {
+test('ignores a late start event of an earlier boot', async () => {
   const owner = await createTenant(control)
   const { id, calls } = await offered(owner, 1)
   const now = control.engine('twice')
@@ -184,7 +184,7 @@ async function longestWait(id: string, done: Promise<unknown>): Promise<number> 
   return worst
 }
 
-test('a stop and a requeue of many contacts are made in steps: ends of calls do not wait for all of it', async () => {
+test('stops and requeues many contacts in batches, without blocking ends of calls', async () => {
   const owner = await createTenant(control)
   const id = await filled(owner, 12_000, 'no_answer')
   const timed = async (action: string) => {
@@ -205,7 +205,7 @@ test('a stop and a requeue of many contacts are made in steps: ends of calls do 
   expect(await contradictions(control)).toEqual([])
 })
 
-test('a stop whose process died in the middle is finished, also before those who ended are called again', async () => {
+test('completes an interrupted stop before the contacts can be requeued', async () => {
   const owner = await createTenant(control)
   const [left, again] = [await filled(owner, 1500, 'pending'), await filled(owner, 1500, 'pending')]
   const { sql, clock } = control.deps
@@ -226,7 +226,7 @@ test('a stop whose process died in the middle is finished, also before those who
   expect(await contradictions(control)).toEqual([])
 })
 
-test('a leader that is gone is followed after a few looks, half a second apart, and a lost machine keeps no lock', async () => {
+test('replaces a dead leader within a few checks, half a second apart', async () => {
   const { sql, clock } = control.deps
   const pools: Sql[] = []
   const rests: number[] = [0, 0]
@@ -266,7 +266,7 @@ test('a leader that is gone is followed after a few looks, half a second apart, 
   }
 })
 
-test('a campaign whose window is closed is left alone for a second, or until it opens', async () => {
+test('rechecks a closed window after a second, or when it opens', async () => {
   const owner = await createTenant(control)
   const at = new Date(control.deps.clock.wall())
   const hour = (of: number) => `${String((at.getUTCHours() + of) % 24).padStart(2, '0')}:00`
@@ -277,7 +277,7 @@ test('a campaign whose window is closed is left alone for a second, or until it 
   await stopAll(owner, id)
 })
 
-test('a limit of the spend that is set in a pause counts what live calls without one may still cost', async () => {
+test('counts the possible cost of live calls against a limit set during a pause', async () => {
   const owner = await createTenant(control)
   const id = await running(owner, 6, { concurrency: 2 })
   await pace(engine.deps)
@@ -308,7 +308,7 @@ function bestRate(times: readonly number[], count: number): number {
   return Math.max(...rates)
 }
 
-test('a campaign dials as fast as its trunk may, and never faster', async () => {
+test('dials at the rate of the trunk and never faster', async () => {
   const owner = await createTenant(control)
   const maxCps = 20
   await owner.call('PATCH', `/trunks/${owner.trunkId}`, { max_cps: maxCps })

@@ -25,7 +25,7 @@ function pathsIn(words: object, before = ''): string[] {
 const trunk = schemas.Trunk.properties
 const check = schemas.TrunkCheck.properties.checks.items.properties
 const lists: [string, string, string[], (value: string) => string][] = [
-  ['findings', 'diagnosis', schemas.Diagnosis.properties.code.enum, code => `words.${code}`],
+  ['findings', 'diagnosis', schemas.Diagnosis.properties.code.enum, code => `message.${code}`],
   ['advice', 'diagnosis', schemas.Diagnosis.properties.code.enum, code => `advice.${code}`],
   ['steps', 'trunks', check.name.enum, name => `checks.${name}.title`],
   ['steps that went well', 'trunks', check.name.enum, name => `checks.${name}.ok`],

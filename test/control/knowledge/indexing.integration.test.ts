@@ -75,7 +75,7 @@ const seen = async (tenant: Tenant, id: string) =>
 const temp = () => readdir(control.deps.knowledge!.temp).catch(() => [])
 
 describe('a source', () => {
-  test('that cannot be read ends at once with a code and a sentence, and is tried again when it is added again', async () => {
+  test('fails at once with code and message, and is retried when added again', async () => {
     const encrypted = fakeExtractor(() =>
       Promise.reject(new KnowledgeError('encrypted', 'The document is protected by a password.')),
     )
@@ -94,7 +94,7 @@ describe('a source', () => {
     expect(await seen(owner, job.source_id)).toMatchObject({ status: 'ready', error: null, chunks: 1 })
   })
 
-  test('is tried again after trouble on our side, and given up in the end', async () => {
+  test('is retried after internal errors, and fails in the end', async () => {
     let trouble = 2
     const extractor = fakeExtractor(async () => {
       if (trouble-- > 0) throw new Error('the database is away')
@@ -120,13 +120,13 @@ describe('a source', () => {
     expect((await seen(owner, deadly.source_id)).error.code).toBe('internal')
   })
 
-  test('without a word in it says so', async () => {
+  test('reports a source without text', async () => {
     const job = await add(owner, text())
     await createIndexer(withParts({ extractor: fakeExtractor(async () => pageOf()) })).run(job)
     expect((await seen(owner, job.source_id)).error.code).toBe('no_text')
   })
 
-  test('whose vectors fail keeps its chunks, and goes on with what is missing', async () => {
+  test('keeps chunks when embedding fails, and resumes with the missing vectors', async () => {
     const asked: number[] = []
     let broken = true
     const embedder = fakeEmbedder(texts => {
@@ -144,7 +144,7 @@ describe('a source', () => {
     expect(asked[0]! + asked.slice(2).reduce((sum, count) => sum + count, 0)).toBe(chunks)
   })
 
-  test('has half an hour to be read, and as long as it takes for its vectors', async () => {
+  test('limits reading to 30 minutes, and embedding not at all', async () => {
     let late = () => {}
     const { clock } = control.deps
     const after: typeof clock.after = (ms, run) => {
@@ -167,7 +167,7 @@ describe('a source', () => {
     expect((await seen(owner, embedded.source_id)).status).toBe('ready')
   })
 
-  test('that falls into more pieces than anybody writes is refused', async () => {
+  test('is rejected above the chunk limit', async () => {
     const blocks = Array.from({ length: MOST_CHUNKS + 1 }, (_, i) => [
       { heading: 1 + (i % 2), text: `Part ${i}` },
       { heading: 0, text: 'x' },
@@ -178,7 +178,7 @@ describe('a source', () => {
     expect((await seen(owner, job.source_id)).error.code).toBe('too_complex')
   })
 
-  test('of many chunks is written a few at a time, and never long in the way of who deletes it', async () => {
+  test('writes chunks in short transactions, so that deletion does not wait', async () => {
     const { sql } = control.deps
     const lock = 20_260_801
     await sql.unsafe(`
@@ -204,7 +204,7 @@ describe('a source', () => {
     expect(await sql`select 1 from knowledge_chunks where source_id = ${job.source_id}`).toHaveLength(0)
   })
 
-  test('of a site shows its pages as they come', async () => {
+  test('shows progress by page', async () => {
     const pages: Record<string, string> = {
       '/': '<p>We are a small hotel by the sea.</p><a href="/rooms">Rooms</a> <a href="/pets">Pets</a> <a href="/old">Old</a> <a href="http://b.example/">B</a>',
       '/rooms': '<h1>Rooms</h1><p>Every room has a balcony.</p>',
@@ -248,7 +248,7 @@ describe('a source', () => {
   }, 180_000)
 })
 
-test('what questions wait for is loaded beforehand, once there is something to find', async () => {
+test('preloads the index when something can be found', async () => {
   const done: string[] = []
   const embedder = { ...fakeEmbedder(), warm: async () => void done.push('warm') }
   const vectors = createVectorIndex({ sql: control.deps.sql, log: quietLog })
@@ -274,7 +274,7 @@ describe('a run', () => {
     return { deps: withParts({ extractor }), there }
   }
 
-  test('ends when its source is deleted in this process, at once, and when it is deleted elsewhere, soon', async () => {
+  test('stops when its source is deleted, here at once, elsewhere soon', async () => {
     for (const elsewhere of [false, true]) {
       const { deps, there } = hanging()
       const job = await add(owner, text())
@@ -290,7 +290,7 @@ describe('a run', () => {
     }
   })
 
-  test('that was taken for dead writes nothing any more', async () => {
+  test('writes nothing after losing its claim', async () => {
     let release = () => {}
     const gate = new Promise<void>(resolve => (release = resolve))
     let arrive = () => {}
@@ -311,7 +311,7 @@ describe('a run', () => {
     expect(chunks).toEqual([{ text: 'Words of the living.' }])
   })
 
-  test('is given back when its process goes down, and does not count', async () => {
+  test('returns the job at shutdown without counting the attempt', async () => {
     const { deps, there } = hanging()
     const job = await add(owner, text())
     const indexer = createIndexer(deps)
@@ -325,7 +325,7 @@ describe('a run', () => {
     expect((await stateOf(job.source_id))!['status']).toBe('ready')
   })
 
-  test('is alone with its owner, and holds nobody else up', async () => {
+  test('runs once per owner, without blocking other owners', async () => {
     const other = await createTenant(control)
     const running = new Map<string, number>()
     let most = 0
@@ -390,7 +390,7 @@ describe('kill -9', () => {
   const ready = (id: string) =>
     until(async () => (await stateOf(id))!['status'] === 'ready' && stateOf(id), 'the job to go on', 30_000)
 
-  test('in the middle of the vectors: the job goes on where it was, and nothing is there twice', async () => {
+  test('resumes embedding after kill -9 without duplicates', async () => {
     const job = await add(owner, text(longText(40)))
     await killed('embedding')
     const { sql } = control.deps
@@ -412,7 +412,7 @@ describe('kill -9', () => {
     expect(embedded).toBe(before.length - 32)
   }, 180_000)
 
-  test('in the middle of the document: it is read anew, and what the dead process left on disk is gone', async () => {
+  test('rereads a document after kill -9, and removes temporary files', async () => {
     const job = await add(owner, text('Words that are read twice.'))
     await killed('extracting')
     expect(await temp()).toHaveLength(1)

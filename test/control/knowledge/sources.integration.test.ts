@@ -99,7 +99,7 @@ describe('a text', () => {
     expect((await owner.call('GET', `${at(owner)}?limit=1&offset=0`)).body).toMatchObject({ total: 1, limit: 1 })
   }, 180_000)
 
-  test('twice in a project is one source; in another it is another one', async () => {
+  test('is one source per project for the same content', async () => {
     const body = { type: 'text', title: 'One', content: 'The same words again.' }
     const [first, second] = await Promise.all([
       owner.call('POST', at(owner), body),
@@ -125,12 +125,12 @@ describe('a text', () => {
     [{ type: 'url', url: 'https://a.example/', max_pages: 51 }, '/max_pages', 'too_big'],
     [{ type: 'url', url: 'https://a.example/', depth: 2 }, '/depth', 'unknown_field'],
     [{ type: 'file' }, '/type', 'invalid_value'],
-  ])('or an address as %j is refused', async (body, pointer, code) => {
+  ])('rejects text or address %j', async (body, pointer, code) => {
     const answer = await owner.call('POST', at(owner), body)
     expect([answer.status, answer.body.errors[0].pointer, answer.body.errors[0].code]).toEqual([400, pointer, code])
   })
 
-  test('needs the scope write, and to be found read', async () => {
+  test('requires write to add and read to list', async () => {
     const { value } = await createKey(control.deps, owner.ownerId, { name: 'reader', scopes: ['read'] })
     const headers = { 'x-api-key': value }
     const ask = (method: 'GET' | 'POST' | 'DELETE', path: string, payload?: object) =>
@@ -144,7 +144,7 @@ describe('a text', () => {
 })
 
 describe('a file', () => {
-  test('is taken with its name as it is, and found', async () => {
+  test('keeps its file name', async () => {
     const content = 'Возврат товара возможен в течение четырнадцати дней.'
     const created = await send(owner, formOf(['Правила возврата.md', `# Возврат\n\n${content}\n`]))
     expect([created.status, created.body.kind, created.body.name]).toEqual([201, 'file', 'Правила возврата.md'])
@@ -166,12 +166,12 @@ describe('a file', () => {
     ['is garbage by the name of a text', formOf(['a.txt', zeroes(5000)]), 'content_mismatch'],
     ['is a text of more than 5 MB', formOf(['a.txt', 'word '.repeat(MB + 10)]), 'too_large'],
     ['is of more than 20 MB', formOf(['a.pdf', `%PDF-1.7\n${'x'.repeat(20 * MB)}`]), 'too_large'],
-  ])('that %s is refused', async (_, form, code) => {
+  ])('is rejected when it %s', async (_, form, code) => {
     expect(codeOf(await send(owner, form))).toEqual([400, 'validation_failed', code])
     expect(await onTheirWay()).toEqual([])
   })
 
-  test('that is missing among fields, or comes with others, is refused', async () => {
+  test('rejects a missing file and more than one', async () => {
     const form = new FormData()
     form.append('title', 'Price list')
     expect(codeOf(await send(owner, form))).toEqual([400, 'validation_failed', 'unknown_field'])
@@ -179,7 +179,7 @@ describe('a file', () => {
     expect(codeOf(await send(owner, form))).toEqual([400, 'validation_failed', 'unknown_field'])
   })
 
-  test('must be multipart, whole, of a project that is there', async () => {
+  test('requires a complete multipart body and an existing project', async () => {
     const post = (path: string, payload: string | object, type: string) =>
       request(control.app, {
         method: 'POST',
@@ -205,7 +205,7 @@ describe('a file', () => {
     expect(await onTheirWay()).toEqual([])
   })
 
-  test('without end is cut off, and leaves nothing', async () => {
+  test('is cut off at the size limit and leaves nothing', async () => {
     let sent = 0
     function* endless() {
       yield Buffer.from('--edge\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\n')
@@ -220,7 +220,7 @@ describe('a file', () => {
     await until(async () => (await onTheirWay()).length === 0, 'the file to be removed')
   }, 180_000)
 
-  test('is sent twice with one key and made once; another file with it is another request', async () => {
+  test('is created once per Idempotency-Key; another file is another request', async () => {
     const key = { 'idempotency-key': randomUUID() }
     const first = await send(owner, formOf(['once.txt', 'Only once, please.']), key)
     const again = await send(owner, formOf(['once.txt', 'Only once, please.']), key)
@@ -230,7 +230,7 @@ describe('a file', () => {
     expect(await onTheirWay()).toEqual([])
   })
 
-  test('that cannot be stored is told so, and is nowhere', async () => {
+  test('reports a storage failure and leaves nothing', async () => {
     const { blobs } = control.deps
     const store = blobs.store
     blobs.store = () => Promise.reject(new Error('the disk is full'))
@@ -245,7 +245,7 @@ describe('a file', () => {
     expect((await send(owner, formOf(['full.txt', 'Nowhere to go.']))).status).toBe(201)
   })
 
-  test('that another request could not store is there all the same', async () => {
+  test('is stored although a concurrent request failed', async () => {
     const { blobs, sql } = control.deps
     const store = blobs.store
     const waiting: (() => void)[] = []
@@ -293,7 +293,7 @@ test('limits of a project', async () => {
   expect((await add('There is a place, but no room.')).body.detail).toMatch(/500 MB/)
 })
 
-describe('gone', () => {
+describe('deletion', () => {
   const rowsOf = async (id: string) => {
     const { sql } = control.deps
     const [row] = await sql`
@@ -313,7 +313,7 @@ describe('gone', () => {
     return body.id as string
   }
 
-  test('is a source that is deleted, with its chunks and its file, once', async () => {
+  test('removes a source with chunks and file, once', async () => {
     const id = await readySource(owner)
     const path = `${at(owner)}/${id}`
     expect((await owner.call('DELETE', path)).body).toEqual({ id, deleted: true })
@@ -321,7 +321,7 @@ describe('gone', () => {
     expect((await owner.call('DELETE', path)).status).toBe(404)
   }, 180_000)
 
-  test('is what the agent of a deleted project knew', async () => {
+  test('removes the knowledge of a deleted project', async () => {
     const tenant = await createTenant(control)
     const id = await readySource(tenant)
     await tenant.call('DELETE', `/projects/${tenant.projectId}`)
@@ -329,7 +329,7 @@ describe('gone', () => {
     expect((await tenant.call('GET', at(tenant))).status).toBe(404)
   }, 180_000)
 
-  test('is what an erased account has had, files too that no row knows', async () => {
+  test('removes everything of an erased account, orphaned files too', async () => {
     const tenant = await createTenant(control)
     const id = await readySource(tenant)
     const key = contentKey({ id: randomUUID(), owner_id: tenant.ownerId })
@@ -343,7 +343,7 @@ describe('gone', () => {
     expect(await control.deps.blobs.read(key)).toBeNull()
   }, 180_000)
 
-  test('is an upload that was broken off by a kill, and is not seen before', async () => {
+  test('removes an upload interrupted by a kill', async () => {
     const { sql } = control.deps
     const id = uuidv7(Date.now())
     await sql`

@@ -36,7 +36,7 @@ const hang = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 describe('a search', () => {
-  test('takes from each source in turn, stops at what was asked for, and charges that', async () => {
+  test('reads sources in turn, stops at the target, and charges the found leads', async () => {
     await newOwner()
     const job = await start(owner, { target_leads: 5 })
     const sources = [
@@ -70,7 +70,7 @@ describe('a search', () => {
     expect(told[0]).toMatchObject({ job_id: job.job_id, phone: expect.stringMatching(/^\+1510/), score: 70 })
   })
 
-  test('that finds less gives the rest back', async () => {
+  test('releases the rest of the hold when it finds less', async () => {
     await newOwner()
     const job = await start(owner, { target_leads: 10 })
     await searcher(control, { sources: [fakeSource(candidates(3))] }).run(job)
@@ -84,7 +84,7 @@ describe('a search', () => {
     expect(held).toMatchObject({ description: 'Hold for a lead search', job_id: job.job_id })
   })
 
-  test('makes contacts of those with a telephone, once, and leaves those that are there as they are', async () => {
+  test('creates contacts for leads with a phone, once', async () => {
     await newOwner()
     const [known] = await control.deps.sql<{ id: string }[]>`
       insert into contacts (id, owner_id, phone, name, created_at)
@@ -103,7 +103,7 @@ describe('a search', () => {
     expect(told.map(one => one.phone).sort()).toEqual([phoneOf(0), phoneOf(1), null].sort())
   })
 
-  test('takes one company of several sources once, and nobody who does not want to be called', async () => {
+  test('merges a company from several sources, and skips do-not-call phones', async () => {
     await newOwner()
     await owner.call('POST', '/do-not-call', { phone: phoneOf(7) })
     const job = await start(owner, { target_leads: 10 })
@@ -144,7 +144,7 @@ describe('a search', () => {
     expect((await jobOf(owner, job)).progress).toMatchObject({ found: 7, enriched: 2, rejected: 5 })
   })
 
-  test('goes on when a source breaks off, and tells of it; fails when all do, and charges what it got', async () => {
+  test('continues when a source fails, and reports it; fails when all do, and charges what it got', async () => {
     await newOwner()
     const one = await start(owner, { target_leads: 5 })
     await control.deps.sql`update lead_jobs set sources = '{web,openstreetmap}' where id = ${one.job_id}`
@@ -175,7 +175,7 @@ describe('a search', () => {
     for (const job of [one, two]) await audit(control, job)
   })
 
-  test('that meets trouble on our side is tried again, and given up in the end', async () => {
+  test('is retried after internal errors, and fails in the end', async () => {
     await newOwner()
     const job = await start(owner, { target_leads: 5 })
     let trouble = true
@@ -199,7 +199,7 @@ describe('a search', () => {
     expect((await audit(control, deadly)).enriched).toBe(0)
   })
 
-  test('takes two hours at most, those of earlier runs included', async () => {
+  test('is limited to two hours in all runs', async () => {
     await newOwner()
     const job = await start(owner, { target_leads: 5 })
     await control.deps.sql`
@@ -230,7 +230,7 @@ describe('a search under way', () => {
     return { job, search, run }
   }
 
-  test('that is canceled keeps and charges what it has', async () => {
+  test('keeps and charges found leads when canceled', async () => {
     await newOwner()
     const { job, run } = await underWay()
     const canceled = await owner.call('POST', `/lead-search/${job.job_id}/cancel`)
@@ -247,7 +247,7 @@ describe('a search under way', () => {
     expect(late).toMatchObject({ status: 409, body: { code: 'invalid_transition' } })
   })
 
-  test('that was canceled while nobody ran it ends with its next run', async () => {
+  test('ends at its next run when it was canceled between runs', async () => {
     await newOwner()
     const { job, search, run } = await underWay()
     search.stop()
@@ -258,7 +258,7 @@ describe('a search under way', () => {
     await audit(control, job)
   })
 
-  test('is given back when its process goes down, and goes on without a lead twice', async () => {
+  test('resumes after a shutdown without duplicate leads', async () => {
     await newOwner()
     const { job, search, run } = await underWay()
     search.stop()
@@ -277,7 +277,7 @@ describe('a search under way', () => {
     await audit(control, job)
   })
 
-  test('that was taken for dead writes nothing any more', async () => {
+  test('writes nothing after losing its claim', async () => {
     await newOwner()
     const job = await start(owner, { target_leads: 5 })
     const [arrived, wake] = [gate(), gate()]
@@ -296,7 +296,7 @@ describe('a search under way', () => {
     expect((await audit(control, job)).enriched).toBe(2)
   })
 
-  test('ends with its account, and what it cost is paid', async () => {
+  test('ends with its account, and is charged', async () => {
     await newOwner()
     const { job, run } = await underWay()
     const { balance } = await eraseAccount(control.deps, owner.ownerId)

@@ -20,7 +20,7 @@ const tone = (ms: number) =>
   Int16Array.from({ length: (ROOM_RATE * ms) / 1000 }, (_, i) => 8000 * Math.sin((2 * Math.PI * 440 * i) / ROOM_RATE))
 
 describe('a held port', () => {
-  it('turns callers away, is nobody else’s, and is free again when it is released', async () => {
+  it('rejects connections, is exclusive, and is free after its release', async () => {
     const held = await holdPort(await freePort(12_000), { udpToo: true })
     const turnedAway = new Promise(resolve => connect(held.port, '127.0.0.1').once('close', resolve).resume())
     await turnedAway
@@ -59,7 +59,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     expect(new Set(addresses.map(address => address.split(':')[0]))).toEqual(new Set(['0100007F']))
   })
 
-  it('is back on its port with its keys after a kill', async () => {
+  it('restarts on its port with its keys after a kill', async () => {
     const port = await freePort(13_000, '127.0.0.1', true)
     const { child, url } = await startLiveKit(options(port))
     closers.push(() => child.stop())
@@ -74,14 +74,14 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     expect(told[0]).toContain('LiveKit exited (SIGKILL)')
   })
 
-  it('does not take another server on its port for itself', async () => {
+  it('does not mistake another server on its port for itself', async () => {
     const port = await freePort(13_000, '127.0.0.1', true)
     const { child } = await startLiveKit(options(port))
     closers.push(() => child.stop())
     await expect(startLiveKit(options(port, 'the secret of another'))).rejects.toThrow(/exited during start/)
   })
 
-  it('has its address and keys before it runs, and opens on them', async () => {
+  it('reserves its address and keys before it starts', async () => {
     const config = readConfig({ PARLEY_HOME: folder, PARLEY_SECRET: 'a secret of this test' })
     const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), tell() {}, note() {} })
     closers.push(() => rooms!.stop())
@@ -92,7 +92,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     expect(await client.listRooms()).toEqual([])
   })
 
-  it('says that there will be none, without a binary and without what could build it', async () => {
+  it('reports that LiveKit is unavailable without a binary or build tools', async () => {
     const PATH = process.env['PATH']
     process.env['PATH'] = folder
     try {
@@ -110,7 +110,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
   })
 
   it.each([{ LIVEKIT_URL: 'wss://livekit.example' }, { LIVEKIT_EMBEDDED: 'off' }])(
-    'is not started with %j',
+    'rejects %j',
     async settings => {
       const keys = { LIVEKIT_API_KEY: 'key', LIVEKIT_API_SECRET: 'secret' }
       const config = readConfig({ PARLEY_HOME: folder, ...keys, ...settings })
@@ -119,7 +119,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
   )
 })
 
-describe.skipIf(livekitBinary === null)('two clients of it', () => {
+describe.skipIf(livekitBinary === null)('two clients', () => {
   let receiver: Receiver
   let livekit: TestLiveKit
   beforeAll(async () => {
@@ -132,7 +132,7 @@ describe.skipIf(livekitBinary === null)('two clients of it', () => {
   })
   const join_ = async (room: string, identity: string) => joinRoom(livekit.url, await livekit.token({ room, identity }))
 
-  it('hear and read each other, and the webhook tells who came, signed', async () => {
+  it('exchange audio and data, and the signed webhook reports joins', async () => {
     const [anna, boris] = await Promise.all([join_('first', 'anna'), join_('first', 'boris')])
     await anna.wait(() => anna.heard.length > 0 && boris.heard.length > 0, 'both to hear silence')
     await anna.say(tone(400))
@@ -163,14 +163,14 @@ describe.skipIf(livekitBinary === null)('two clients of it', () => {
     await expect(verify.receive(`${body} `, headers.authorization)).rejects.toThrow()
   })
 
-  it('are told why they had to go', async () => {
+  it('are told why they are disconnected', async () => {
     const anna = await join_('second', 'anna')
     const rooms = new RoomServiceClient(livekit.url.replace('ws', 'http'), livekit.apiKey, livekit.apiSecret)
     await rooms.removeParticipant('second', 'anna')
     expect(await anna.ended()).toBeGreaterThan(0)
   })
 
-  it('find it again on the same port after a failure', async () => {
+  it('reconnect on the same port after a failure', async () => {
     await livekit.kill()
     await expect(join_('third', 'anna')).rejects.toThrow()
     await livekit.restart()

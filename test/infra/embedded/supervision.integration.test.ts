@@ -31,7 +31,7 @@ const startScript = (script: string, logFile: string, options: { stopTimeoutMs?:
   })
 
 describe('a child', () => {
-  it('that is just being started again when all is stopped does not outlive us', async () => {
+  it('that is restarting at shutdown is stopped', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
     const pidFile = join(folder, 'pid')
     // Ready at once the first time; the second time it takes long to get ready.
@@ -53,7 +53,7 @@ describe('a child', () => {
     expect(alive(second)).toBe(false)
   })
 
-  it('that waits before it ends is told to hurry, once it is being stopped', async () => {
+  it('that drains ends at once on the second signal', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
     const script = `
       let told = 0
@@ -71,7 +71,7 @@ describe('a child', () => {
     expect(alive(pid)).toBe(false)
   })
 
-  it('whose log cannot be written lives on', async () => {
+  it('whose log cannot be written continues', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-child-'))
     const child = await startScript(
       "console.log('ready'); setInterval(() => {}, 1000)",
@@ -84,7 +84,7 @@ describe('a child', () => {
 })
 
 describe('Postgres', () => {
-  it('starts after a first start that was killed in the middle of making its data', async () => {
+  it('starts after an initialisation that was killed', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-postgres-'))
     chmodSync(folder, 0o755)
     const options = {

@@ -64,13 +64,13 @@ function recordingTeller() {
 }
 
 describe('makeOnce', () => {
-  it('makes what is not there, leaves what is, and leaves nothing beside it', async () => {
+  it('creates a missing target, keeps an existing one, and leaves nothing else', async () => {
     await makeOnce(target, { name: 'it', make: make('first') })
     await makeOnce(target, { name: 'it', make: make('second') })
     expect([maker(), readdirSync(folder)]).toEqual(['first', ['made']])
   })
 
-  it('is done once for all who want it at the same moment', async () => {
+  it('runs once for concurrent callers', async () => {
     const others = [otherMaker(300), otherMaker(300), otherMaker(300)]
     const codes = await Promise.all(others.map(other => once(other, 'exit').then(([code]) => code as number)))
     expect(codes).toEqual([0, 0, 0])
@@ -78,7 +78,7 @@ describe('makeOnce', () => {
     expect(readdirSync(folder)).toEqual(['made'])
   })
 
-  it('waits for a slow owner, however long, and says for whom', async () => {
+  it('waits for a slow owner and reports whom', async () => {
     const other = otherMaker(1500)
     await until(hasBegun(other), 'the other maker')
     const { told, reporter } = recordingTeller()
@@ -90,7 +90,7 @@ describe('makeOnce', () => {
     ])
   })
 
-  it('takes over from a killed owner, and removes its draft', async () => {
+  it('takes over from a killed owner and removes its draft', async () => {
     const other = otherMaker(60_000)
     await until(hasBegun(other), 'the other maker')
     other.kill('SIGKILL')
@@ -99,7 +99,7 @@ describe('makeOnce', () => {
     expect([maker(), readdirSync(folder)]).toEqual(['we', ['made']])
   })
 
-  it('takes over from a killed owner whose parent has not noticed', async () => {
+  it('takes over from a killed owner that was not reaped', async () => {
     const script = `import { spawn } from 'node:child_process'
       spawn('sh', ['-c', 'echo $$; exec sleep 100'], { stdio: ['ignore', 'inherit', 'ignore'] })
       await new Promise(resolve => setTimeout(resolve, 500))
@@ -116,7 +116,7 @@ describe('makeOnce', () => {
     await until(() => !isRunning({ pid, started }), 'its end')
   })
 
-  it('removes its half when it fails, and the next one tries for himself', async () => {
+  it('removes its draft after a failure, and the next caller retries', async () => {
     const failing = (draft: string) => {
       make('half')(draft)
       throw new Error('no space')
@@ -127,7 +127,7 @@ describe('makeOnce', () => {
     expect(maker()).toBe('second')
   })
 
-  it('lets who waited for a failing maker make it', async () => {
+  it('lets a waiter build after a failure', async () => {
     const { promise, reject: fail } = Promise.withResolvers<void>()
     const first = makeOnce(target, { name: 'it', make: () => promise })
     const second = makeOnce(target, { name: 'it', make: make('second') })
@@ -137,7 +137,7 @@ describe('makeOnce', () => {
     expect(maker()).toBe('second')
   })
 
-  it('keeps a target that appears meanwhile, as it is', async () => {
+  it('keeps a target that appears meanwhile', async () => {
     await makeOnce(target, {
       name: 'it',
       make(draft) {
@@ -148,25 +148,25 @@ describe('makeOnce', () => {
     expect([maker(), readdirSync(folder)]).toEqual(['somebody else', ['made']])
   })
 
-  it('replaces a target that cannot be used', async () => {
+  it('replaces an unusable target', async () => {
     mkdirSync(target)
     writeFileSync(join(target, 'half'), '')
     await makeOnce(target, { name: 'it', isReady: () => existsSync(join(target, 'maker')), make: make('whole') })
     expect([maker(), readdirSync(target), readdirSync(folder)]).toEqual(['whole', ['maker'], ['made']])
   })
 
-  it('makes single files, too', async () => {
+  it('creates single files', async () => {
     await makeOnce(target, { name: 'it', make: draft => writeFileSync(draft, 'a file') })
     expect(readFileSync(target, 'utf8')).toBe('a file')
   })
 
-  it('needs no lock, and no right to write, where the target is ready', async () => {
+  it('needs no lock and no write permission for a finished target', async () => {
     make('before')(target)
     await makeOnce(join(target, 'maker'), { name: 'it', make: () => expect.unreachable() })
     expect(readdirSync(target)).toEqual(['maker'])
   })
 
-  it('ends its wait when it is told to', async () => {
+  it('stops waiting when aborted', async () => {
     const other = otherMaker(60_000)
     await until(hasBegun(other), 'the other maker')
     const stopping = new AbortController()
@@ -180,7 +180,7 @@ describe('makeOnce', () => {
 describe('takeLock', () => {
   const lock = () => join(folder, 'lock')
 
-  it('gives the lock to one after the other, in one process as well', async () => {
+  it('grants the lock in order, within one process, too', async () => {
     const order: string[] = []
     const hold = async (name: string) => {
       const release = await takeLock(lock())
@@ -195,7 +195,7 @@ describe('takeLock', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('tells who has it, for how long, and how long we have waited', async () => {
+  it('reports owner, age and waiting time', async () => {
     const release = await takeLock(lock())
     const waits: Wait[] = []
     const second = takeLock(lock(), { onWait: wait => void waits.push(wait) })
@@ -207,18 +207,18 @@ describe('takeLock', () => {
     expect(waits[2]!.heldMs).toBeGreaterThanOrEqual(waits[2]!.waitedMs)
   })
 
-  it('is not fooled by a number that another process has by now', async () => {
+  it('detects a reused process ID', async () => {
     writeFileSync(lock(), JSON.stringify({ pid: process.pid, started: 'long ago', sinceMs: 0 }))
     ;(await takeLock(lock()))()
   })
 
-  it.each(['', '{"pid":', 'null'])('takes over a damaged one: %j', async text => {
+  it.each(['', '{"pid":', 'null'])('replaces a damaged lock: %j', async text => {
     writeFileSync(lock(), text)
     ;(await takeLock(lock()))()
     expect(readdirSync(folder)).toEqual([])
   })
 
-  it('leaves a lock alone that is no longer its own', async () => {
+  it('does not release a lock it lost', async () => {
     const release = await takeLock(lock())
     const theirs = JSON.stringify({ pid: process.pid, started: startOf(process.pid), sinceMs: 0 })
     writeFileSync(lock(), theirs)
@@ -226,7 +226,7 @@ describe('takeLock', () => {
     expect(readFileSync(lock(), 'utf8')).toBe(theirs)
   })
 
-  it('has one owner at a time, also while many find the same dead one', async () => {
+  it('has one owner at a time when many find a dead one', async () => {
     writeFileSync(lock(), JSON.stringify({ pid: 2 ** 22 + 1, started: '1', sinceMs: 0 }))
     const script = `
       import { appendFileSync } from 'node:fs'

@@ -31,7 +31,7 @@ async function run(args: string[], env: Record<string, string> = {}): Promise<Ru
 }
 
 describe('a run', () => {
-  it('counts what passed, and starts no project without a named file', async () => {
+  it('counts passed tests, and starts only projects with named files', async () => {
     const outcome = await run(['test/control/lines.test.ts'])
     expect(outcome).toMatchObject({ passed: 3, failed: 0, skipped: 0, failures: [], flaky: [] })
     expect(outcome.slowest.map(({ file, project }) => [file, project])).toEqual([
@@ -39,13 +39,13 @@ describe('a run', () => {
     ])
   })
 
-  it('fails where the set-up of a project failed, although no test did', async () => {
+  it('fails when a set-up failed', async () => {
     const outcome = await run(['test/media/recording/wav-file.integration.test.ts'], { PARLEY_TEST_FLEET: 'nonsense' })
     expect(outcome).toMatchObject({ passed: 0, failed: 1 })
     expect(outcome.failures).toEqual([expect.stringContaining('integration: no test ran')])
   })
 
-  it('fails where the arguments name no file', async () => {
+  it('fails when arguments match no file', async () => {
     expect(await run(['test/no/such.test.ts'])).toMatchObject({ passed: 0, failed: 1 })
   })
 })

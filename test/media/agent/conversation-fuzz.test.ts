@@ -114,9 +114,9 @@ function badDay(seed: number) {
   return { ...talk, dice, calmDown: () => (calm = true) }
 }
 
-describe('a conversation on a bad day', () => {
+describe('a conversation with random failures', () => {
   it.each(Array.from({ length: SEEDS }, (_, i) => FIRST + i))(
-    'comes to an end (seed %i)',
+    'ends',
     async seed => {
       const { line, ended, dice, calmDown, conversation, turns } = badDay(seed)
       for (let i = 0; i < 25 && ended.length === 0; i++) {

@@ -30,7 +30,7 @@ const soon = (done: Promise<unknown>) =>
 const never = () => new Promise<never>(() => {})
 
 describe('tools', () => {
-  it('whose filler is talked over leave an answer to the caller, not an apology', async () => {
+  it('whose filler is interrupted leaves an answer, not an apology', async () => {
     let round = 0
     const { line, agentTexts, tools } = openTalk({
       says: ['Look it up.', 'Wait, and what about Monday?'],
@@ -55,7 +55,7 @@ describe('tools', () => {
     expect(agentTexts().at(-1)).toBe('All is booked.')
   })
 
-  it('"never call again" is kept when the caller hangs up before the answer is whole', async () => {
+  it('records do-not-call when the caller hangs up before the answer ends', async () => {
     const talk = openTalk({ says: ['Never call me again.'] })
     const slow = async function* (_: LlmRequest): AsyncGenerator<LlmEvent> {
       yield call('do_not_call')
@@ -72,7 +72,7 @@ describe('tools', () => {
   })
 
   it.each(['transfer', 'send_digits'] as const)(
-    '%s that never comes to an end does not keep the call open',
+    'ends the call although %s never ends',
     async name => {
       const { line, conversation, tools } = openTalk({
         says: ['Do it.'],
@@ -91,7 +91,7 @@ describe('tools', () => {
     },
   )
 
-  it('of our own that take long are bridged too', async () => {
+  it('built in are bridged by a filler, too', async () => {
     let round = 0
     const { line, agentTexts, clock } = openTalk({
       says: ['When do you open?'],
@@ -111,7 +111,7 @@ describe('tools', () => {
   })
 })
 
-describe('a voice that hangs', () => {
+describe('a TTS that hangs', () => {
   const hanging = (when: (words: string) => boolean): Tts => {
     const whole = fakeTts()
     return {
@@ -126,7 +126,7 @@ describe('a voice that hangs', () => {
     }
   }
 
-  it('in mid-sentence does not silence the agent for good', async () => {
+  it('in mid-sentence does not mute the agent for the rest of the call', async () => {
     const { line, agentTexts } = openTalk({
       tts: hanging(words => words.startsWith('Your table')),
       says: ['Book.'],
@@ -138,7 +138,7 @@ describe('a voice that hangs', () => {
     expect(agentTexts().some(words => words.startsWith('Are you still'))).toBe(true)
   })
 
-  it('at the last word still lets the call end', async () => {
+  it('at the last word still ends the call', async () => {
     const { line, conversation, ended } = openTalk({ tts: hanging(words => words.startsWith('Goodbye')) })
     await line.agentTurn()
     conversation.endWith('Goodbye for now.', 'max_duration')
@@ -146,7 +146,7 @@ describe('a voice that hangs', () => {
     expect(ended).toEqual(['max_duration'])
   })
 
-  it('is given up when the call is over, also after the model has said all', async () => {
+  it('is aborted at the end of the call', async () => {
     const aborted: string[] = []
     const whole = fakeTts()
     const tts: Tts = {
@@ -169,7 +169,7 @@ describe('a voice that hangs', () => {
     expect(aborted).toEqual(['Your table is booked.'])
   })
 
-  it('gives nothing for words: that is a failure, not an answer', async () => {
+  it('returns no audio for text: a failure, not an answer', async () => {
     const tts: Tts = {
       async *speak(options, signal) {
         if (options.text.startsWith('Hi')) yield* fakeTts().speak(options, signal)
@@ -186,7 +186,7 @@ describe('a voice that hangs', () => {
 })
 
 describe('a caller', () => {
-  it('who repeats our words to confirm them is heard', async () => {
+  it("who repeats the agent's words to confirm is not taken for an echo", async () => {
     const { line, turns } = openTalk({
       stt: stt(() => 'Tuesday the fifth at eight.'),
       plan: { greeting: 'Shall it be Tuesday the fifth at eight?' },
@@ -198,7 +198,7 @@ describe('a caller', () => {
     expect(turns().map(turn => [turn.role, turn.heard_text])).toContainEqual(['caller', 'Tuesday the fifth at eight.'])
   })
 
-  it('whose telephone lies beside a barking dog is asked, and left in the end', async () => {
+  it('with constant noise is prompted, then hung up on', async () => {
     const { line, ended, agentTexts } = openTalk({ stt: stt(() => '') })
     await line.agentTurn()
     for (let i = 0; i < 40 && ended.length === 0; i++) {
@@ -209,7 +209,7 @@ describe('a caller', () => {
     expect(ended).toEqual(['silence_timeout'])
   }, 180_000)
 
-  it('who presses only # has said something', async () => {
+  it('who presses only # has answered', async () => {
     const { line, turns } = openTalk({ plan: { greeting: 'Press the hash key to confirm.' } })
     await line.agentTurn()
     line.press('#')
@@ -221,7 +221,7 @@ describe('a caller', () => {
     ])
   })
 
-  it('who speaks and presses keys in one breath loses neither', async () => {
+  it('who speaks and presses keys at once loses neither input', async () => {
     const { line, turns } = openTalk({ stt: stt(() => 'My code is') })
     await line.agentTurn()
     await line.caller(900)
@@ -235,7 +235,7 @@ describe('a caller', () => {
     expect(said.toSorted()).toEqual(['4711', 'My code is'])
   })
 
-  it('who presses keys and then speaks loses neither', async () => {
+  it('who presses keys and then speaks loses neither input', async () => {
     const { line, turns } = openTalk({ stt: stt(() => 'That is my code.') })
     await line.agentTurn()
     for (const key of '4711') line.press(key)
@@ -251,14 +251,14 @@ describe('a caller', () => {
 })
 
 describe('a model', () => {
-  it('that says a book at once is not voiced beyond its first pages', async () => {
+  it('that writes endlessly is synthesized up to a limit', async () => {
     const { line, tts } = openTalk({ says: ['Tell me.'], replies: () => [text('This is a sentence. '.repeat(50_000))] })
     await line.agentTurn()
     await line.caller(600)
     await line.silence(1500)
     expect(tts.spoken.join(' ').length).toBeLessThan(5000)
   })
-  it('that hangs up without a word has one said for it', async () => {
+  it('that hangs up without text says a default goodbye', async () => {
     const { line, ended, agentTexts } = openTalk({ says: ['That is all.'], replies: () => [call('end_call')] })
     await line.agentTurn()
     await line.caller(600)
@@ -276,7 +276,7 @@ describe('an agent that has said goodbye', () => {
       replies: () => (asked++ === 0 ? [text('Goodbye.'), call('end_call')] : [text('Please ask.')]),
     })
   }
-  it('does not hang up on a caller who begins to speak', async () => {
+  it('does not hang up on a caller who starts to speak', async () => {
     const { line, ended, agentTexts } = leaving(['Bye.', 'Wait, one more question.'])
     await line.agentTurn()
     await line.caller(500)
@@ -288,7 +288,7 @@ describe('an agent that has said goodbye', () => {
     expect(agentTexts().at(-1)).toBe('Please ask.')
     expect(ended).toEqual([])
   })
-  it('hangs up once, noise or not', async () => {
+  it('hangs up once, also with noise', async () => {
     const { line, ended, tools } = leaving(['Bye.', ''])
     await line.agentTurn()
     await line.caller(500)
@@ -300,16 +300,16 @@ describe('an agent that has said goodbye', () => {
   })
 })
 
-describe('work on the loop that paces sound', () => {
+describe('event loop time', () => {
   /** Once the compiler has seen it. */
   const least = (run: () => void) => Math.min(...Array.from({ length: 9 }, () => effortOf(run)))
-  it('does not grow with what was said before', () => {
+  it('does not grow with the history', () => {
     for (const words of ['at the corner ', 'eight 4 1 5 ', 'и так далее ', 'собака ']) {
       const long = words.repeat(60_000 / words.length)
       expect(least(() => endpointMs(long))).toBeLessThan(5)
     }
   })
-  it('does not grow with what a model streams', () => {
+  it("does not grow with the length of the model's stream", () => {
     for (const piece of ['.', '!? ', '\n', 'a. ', ' ', ', ', 'No. ']) {
       const splitter = createSplitter()
       const long = piece.repeat(20_000 / piece.length)

@@ -125,7 +125,7 @@ describe('a conversation', () => {
     expect(turns().map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'agent'])
   })
 
-  it('goes on where it stopped when it was only an "uh-huh"', async () => {
+  it('resumes after a backchannel', async () => {
     const { line, turns } = open({
       says: ['Go on.', 'Uh-huh.'],
       replies: () => [{ type: 'text', delta: 'A story of many words, told in one breath.' }],
@@ -144,7 +144,7 @@ describe('a conversation', () => {
     expect(turns().filter(turn => turn.role === 'caller')).toHaveLength(1)
   })
 
-  it('waits when the caller pauses in a number', async () => {
+  it('waits during pauses within a number', async () => {
     const { line, turns } = open({ says: ['four one five', 'four one five two two'] })
     await line.agentTurn()
     await line.caller(900)
@@ -154,7 +154,7 @@ describe('a conversation', () => {
     expect(turns().at(-1)!.text).toBe('four one five')
   })
 
-  it('throws away what it had prepared when the caller goes on', async () => {
+  it('discards a prepared answer when the caller continues', async () => {
     const { line, tts, llm, turns } = open({
       says: ['I want'],
       replies: request => [{ type: 'text', delta: `Answer ${request.messages.length}.` }],
@@ -170,7 +170,7 @@ describe('a conversation', () => {
     expect(tts.spoken.filter(text => text.startsWith('Answer')).length).toBeLessThanOrEqual(2)
   })
 
-  it('takes keys as input, ended by # or a pause', async () => {
+  it('accepts DTMF input, ended by # or a pause', async () => {
     const { line, turns, events } = open({})
     await line.agentTurn()
     for (const key of '42#') line.press(key)
@@ -182,7 +182,7 @@ describe('a conversation', () => {
     expect(events.filter(event => event.type === 'dtmf.received')).toHaveLength(4)
   })
 
-  it('asks into a long silence twice, then hangs up', async () => {
+  it('prompts twice during a long silence, then hangs up', async () => {
     const { line, turns, ended } = open({})
     await line.agentTurn()
     for (let i = 0; i < 3; i++) await line.agentTurn(15_000)
@@ -211,7 +211,7 @@ describe('a conversation', () => {
     expect(ended).toEqual(['agent_hangup'])
   })
 
-  it('survives a model that fails once, and ends the call when it fails again', async () => {
+  it('survives one model failure, and ends the call at the second', async () => {
     const { line, turns, ended } = open({ says: ['One.', 'Two.'], replies: () => Promise.reject(new Error('down')) })
     await line.agentTurn()
     await line.caller(400)
@@ -242,7 +242,7 @@ describe('a tool', () => {
     return world
   }
 
-  it('that is slow is bridged by the filler, and its answer comes after', async () => {
+  it('that is slow is bridged by the filler', async () => {
     const { line, turns, conversation, events } = withTool(2000)
     await line.agentTurn()
     await line.caller(600)
@@ -273,7 +273,7 @@ describe('a tool', () => {
     expect(turns().map(turn => turn.text)).toEqual(['Hi there.', 'Look it up.', 'look_up: ok', 'It is seven.'])
   })
 
-  it('goes on when the caller talks over the filler, and both are answered', async () => {
+  it('continues a tool when the caller interrupts the filler, and answers both', async () => {
     const { line, turns, conversation, llm } = withTool(3000)
     await line.agentTurn()
     await line.caller(600)
@@ -292,7 +292,7 @@ describe('a tool', () => {
     ])
   })
 
-  it('is given up when the caller hangs up', async () => {
+  it('is aborted when the caller hangs up', async () => {
     const { line, conversation, clock } = withTool(60_000)
     await line.agentTurn()
     await line.caller(600)
@@ -303,7 +303,7 @@ describe('a tool', () => {
     expect(clock.now()).toBeLessThan(60_000)
   })
 
-  it('that fails becomes words for the model', async () => {
+  it('that fails returns a message to the model', async () => {
     const { line, llm } = withTool(0, { fetch: () => Promise.reject(new FetchError('blocked_address', 'no')) })
     await line.agentTurn()
     await line.caller(600)

@@ -60,7 +60,7 @@ function world(read: Reading) {
 }
 
 describe('a dictation', () => {
-  it('is read after a pause, with the sound around it', async () => {
+  it('is transcribed after a pause, with some audio around it', async () => {
     const w = world(async () => words(' Hello. '))
     await w.pass(500, 'silence')
     const fromMs = w.clock.now()
@@ -75,21 +75,21 @@ describe('a dictation', () => {
     expect(w.asked[0]).toMatchObject({ fromMs: startMs - 250, toMs: endMs + 250 })
   })
 
-  it('is read when the microphone is switched off', async () => {
+  it('is transcribed when the microphone is muted', async () => {
     const w = world(async () => words('Hello.'))
     await w.pass(1000, 'voice')
     await w.pass(1500, 'nothing')
     expect(w.said.length).toBe(1)
   })
 
-  it('without an end is read in parts', async () => {
+  it('without a pause is transcribed in parts', async () => {
     const w = world(async () => words('And so on.'))
     await w.pass(40_000, 'voice')
     expect(w.asked.length).toBe(2)
     expect(w.asked[1]!.fromMs).toBeLessThan(w.asked[0]!.toMs)
   })
 
-  it('comes in the order it was said, however long the reading takes', async () => {
+  it('keeps the order of speech, however long transcription takes', async () => {
     const settles: ((transcript: Transcript) => void)[] = []
     const w = world(() => new Promise(resolve => settles.push(resolve)))
     for (let i = 0; i < 2; i++) {
@@ -104,7 +104,7 @@ describe('a dictation', () => {
     expect(w.said.map(({ text }) => text)).toEqual(['First.', 'Second.'])
   })
 
-  it('that cannot be read is told, and the next is read', async () => {
+  it('reports a failed transcription and continues with the next', async () => {
     let round = 0
     const w = world(async () => {
       if (round++ === 0) throw new Error('no')
@@ -118,7 +118,7 @@ describe('a dictation', () => {
     expect(w.log.lines.length).toBe(1)
   })
 
-  it('that is closed reads what was said, for as long as it may', async () => {
+  it('transcribes pending speech within the limit when closed', async () => {
     const w = world(async () => words('Last words.'))
     await w.pass(500, 'voice')
     await w.dictation.close(1000)

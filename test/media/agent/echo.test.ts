@@ -76,19 +76,19 @@ describe("the agent's own voice", () => {
     [130, 0.8],
     [390, 0.3],
     [700, 0.4],
-  ])('coming back after %i ms at %f of its strength is known', (delayMs, gain) => {
+  ])('is detected after %i ms at gain', (delayMs, gain) => {
     expect(judge({ delayMs, gain, caller: null })).toBeGreaterThan(0.95)
   })
-  it('is known although packets come early and late', () => {
+  it('is detected with packet jitter', () => {
     expect(judge({ delayMs: 200, gain: 0.4, caller: null, jitterMs: 40 })).toBeGreaterThan(0.9)
   })
 })
 
 describe('a person', () => {
-  it('is not taken for an echo, though the voice is the same', () => {
+  it('is not taken for an echo when the voices are equal', () => {
     for (const caller of others) expect(judge({ delayMs: 0, gain: 0, caller })).toBeLessThan(0.03)
   })
-  it('who talks over an echo is heard', () => {
+  it('who talks over an echo is recognised', () => {
     for (const caller of others) expect(judge({ delayMs: 130, gain: 0.12, caller })).toBeLessThan(0.2)
   })
 })
@@ -96,11 +96,11 @@ describe('a person', () => {
 describe('words', () => {
   const said = 'Your table is booked for eight in the evening. Is there anything else I can do for you?'
   it.each(['table is booked for eight', 'is there anything else', 'booked for ate in the evening'])(
-    '%j are its own',
+    'recognises %j as its own words',
     text => expect(isOwnWords(text, said)).toBe(true),
   )
   it.each(['yes', 'eight', 'no make it nine in the morning', 'I need a table for nine', 'for you'])(
-    '%j are not',
+    'does not recognise %j as its own words',
     text => expect(isOwnWords(text, said)).toBe(false),
   )
 })

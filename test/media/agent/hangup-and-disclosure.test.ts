@@ -76,7 +76,7 @@ const lookUp = {
 }
 
 describe('an agent that is about to hang up', () => {
-  it('stays when the caller goes on before its goodbye is heard', async () => {
+  it('stays when the caller speaks before the goodbye plays', async () => {
     let asked = 0
     const { line, ended, agent } = open({
       says: ['Bye.', 'Wait, one more thing.'],
@@ -96,7 +96,7 @@ describe('an agent that is about to hang up', () => {
     expect(ended).toEqual([])
   })
 
-  it('stays when its goodbye is talked over', async () => {
+  it('stays when its goodbye is interrupted', async () => {
     let asked = 0
     const { line, ended, agent } = open({
       says: ['Bye.', 'No, wait, I have a question.'],
@@ -121,7 +121,7 @@ describe('an agent that is about to hang up', () => {
 })
 
 describe('a model', () => {
-  it('that never answers is told as a failure, and as the end when it happens again', async () => {
+  it('that never answers causes an apology, then the end of the call', async () => {
     const { line, ended, agent } = open({ says: ['One.', 'Two.'], replies: () => new Promise(() => {}) })
     await line.agentTurn()
     await line.caller(400)
@@ -137,7 +137,7 @@ describe('a model', () => {
     expect(ended).toEqual(['model_error'])
   })
 
-  it('that answers with nothing does not leave the caller in silence', async () => {
+  it('that returns an empty answer does not leave silence', async () => {
     const { line, agent } = open({ says: ['One.'], replies: () => [] })
     await line.agentTurn()
     await line.caller(400)
@@ -145,7 +145,7 @@ describe('a model', () => {
     expect(agent().at(-1)).toMatch(/went wrong/)
   })
 
-  it('that only notes "never call again" still ends the call with a word', async () => {
+  it('that only records do-not-call still ends the call with a goodbye', async () => {
     const { line, ended, conversation, agent } = open({
       says: ['Never call me again.'],
       replies: () => [{ type: 'tool', id: 'd', name: 'do_not_call', arguments: {} }],
@@ -161,7 +161,7 @@ describe('a model', () => {
 })
 
 describe('a tool', () => {
-  it('asked for by words over the agent is waited for without "are you still there?"', async () => {
+  it('that interrupting words start is awaited without a prompt', async () => {
     let asked = 0
     const { line, agent } = open({
       says: ['Tell me.', 'No.'],
@@ -181,7 +181,7 @@ describe('a tool', () => {
     expect(agent().some(words => words.startsWith('Are you'))).toBe(false)
   })
 
-  it('that cannot be asked with such arguments does not silence the agent', async () => {
+  it('with invalid arguments does not mute the agent', async () => {
     let asked = 0
     const { line, agent } = open({
       says: ['Look it up.'],
@@ -202,7 +202,7 @@ describe('a tool', () => {
 describe('the disclosure', () => {
   const disclosure = 'I am an automatic assistant.'
 
-  it('is not cut off by the "hello" of who picks up', async () => {
+  it('is not interrupted by the "hello" of the callee', async () => {
     const { line, agent } = open({ says: ['Hello?'], plan: { disclosure }, replies: () => [text('Yes?')] })
     await line.silence(200)
     await line.caller(600)
@@ -210,7 +210,7 @@ describe('the disclosure', () => {
     expect(agent()).toEqual([`${disclosure} Hi there.`])
   })
 
-  it('is said before the next answer when it was cut off', async () => {
+  it('is repeated before the next answer when it was interrupted', async () => {
     const { line, agent } = open({
       says: ['Who is calling me?'],
       plan: { disclosure },
@@ -225,7 +225,7 @@ describe('the disclosure', () => {
 })
 
 describe('a caller who goes on after a pause', () => {
-  it('is answered to all of it, when nothing was heard of the answer to the first half', async () => {
+  it('is answered as one turn when the first answer was not heard', async () => {
     const asked: string[] = []
     const { line } = open({
       says: ['I would like a table.', 'For four people.'],

@@ -58,8 +58,8 @@ async function read(pcm: Int16Array, sampleRate: number): Promise<string> {
 }
 const count = (text: string) => text.split(/\s+/).filter(Boolean).length
 
-describe('the word at which speech was cut', () => {
-  it('is estimated with a median error of at most one word, with the whole sound made or not', async () => {
+describe('position of an interruption', () => {
+  it('is estimated with a median error of at most one word, with full or partial audio', async () => {
     const errors: number[] = []
     // As a playout learns it from the sentence before.
     let pace: number | undefined
@@ -94,10 +94,10 @@ describe("a vendor's word times", () => {
     [1100, 'Your table, no.'],
     [1400, 'Your table, no. 42, is'],
     [2300, 'Your table, no. 42, is booked for "eight"'],
-  ])('after %i ms say that %j was heard', (playedMs, heard) => {
+  ])('yield after %i ms the heard text %j', (playedMs, heard) => {
     expect(heardText({ text, playedMs, totalMs: 2700, words: said })).toBe(heard)
   })
-  it('are gone beyond when they end before the sound does', () => {
+  it('are extrapolated when they end before the audio', () => {
     expect(heardText({ text, playedMs: 2700, totalMs: 2700, words: said.slice(0, 3) })).toBe(text)
   })
 })

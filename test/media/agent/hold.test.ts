@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { openTalk } from '../../fakes/conversation.ts'
 
 describe('a call on hold', () => {
-  it('is not taken for a silent caller: who comes back has time again', async () => {
+  it('is not treated as a silent caller; the timer restarts after the hold', async () => {
     const { line, clock, agentTexts, ended } = openTalk({})
     await line.agentTurn()
     clock.advance(120_000) // nothing is pulled

@@ -47,7 +47,7 @@ it('the passages are on the tool call and in the transcript, with the names of t
   })
 })
 
-it('of many only those that the model was told of', async () => {
+it('records only the passages that the model received', async () => {
   const long = Array.from({ length: 5 }, (_, i) => hit({ text: `${i}`.repeat(1500) }))
   const { used, told } = await talk(async () => long)
   expect(used.knowledge).toHaveLength(2)
@@ -59,7 +59,7 @@ it('of many only those that the model was told of', async () => {
   expect(JSON.parse(huge.result)[0].text.length).toBe(MAX_RESULT_CHARS / 2)
 })
 
-it('nothing found, or no answer in time, is told in words and names no source', async () => {
+it('reports no result or a timeout to the model without sources', async () => {
   const { used, turn } = await talk(async () => [])
   expect(used).toMatchObject({ status: 'ok', result: 'Nothing was found. Say that you do not know.' })
   expect([used.knowledge, turn.text, turn.knowledge]).toEqual([undefined, 'search_knowledge: ok', undefined])

@@ -36,7 +36,7 @@ describe('the end of loud sound', () => {
     ['on a silent line', 0],
     ['on a quiet line', 40],
     ['on a noisy line', 250],
-  ])('is told to the frame %s', (_, room) => {
+  ])('is exact to one frame %s', (_, room) => {
     const { state, endOfFirst } = hear([
       [room, 2000],
       [4000, 1200],
@@ -45,7 +45,7 @@ describe('the end of loud sound', () => {
     expect(state.lastMs).toBe(endOfFirst(1))
   })
 
-  it('keeps soft speech after loud speech', () => {
+  it('includes soft speech after loud speech', () => {
     const { state, endOfFirst } = hear([
       [20, 1000],
       [6000, 400],
@@ -55,7 +55,7 @@ describe('the end of loud sound', () => {
     expect(state.lastMs).toBe(endOfFirst(2))
   })
 
-  it('is not moved by breath', () => {
+  it('ignores breath', () => {
     const { state, endOfFirst } = hear([
       [20, 1000],
       [6000, 600],
@@ -65,7 +65,7 @@ describe('the end of loud sound', () => {
     expect(state.lastMs).toBe(endOfFirst(1))
   })
 
-  it('follows long speech, with its gaps, without taking it for the room', () => {
+  it('does not take long speech for background noise', () => {
     const syllables = Array.from({ length: 100 }, (): [number, number][] => [
       [3000, 240],
       [400, 60],
@@ -74,7 +74,7 @@ describe('the end of loud sound', () => {
     expect(state.lastMs).toBe(endOfFirst(syllables.length + 1))
   })
 
-  it('finds the room again when it gets louder in mid-call', () => {
+  it('adapts to louder background noise', () => {
     const { state, endOfFirst } = hear([
       [20, 2000],
       [500, 4000],
@@ -86,12 +86,12 @@ describe('the end of loud sound', () => {
 })
 
 describe('the silence before the first sound', () => {
-  it('is left out but for ten milliseconds', () => {
+  it('is trimmed to ten milliseconds', () => {
     const pcm = new Int16Array(2205 * 2)
     pcm.fill(3000, 2205)
     expect(Math.abs(fromFirstSound(pcm, 22_050).length - 2205 - 220.5)).toBeLessThan(1)
   })
-  it('is all there is of a silent piece', () => {
+  it('is the whole of a silent clip', () => {
     expect(fromFirstSound(new Int16Array(500).fill(20), 22_050)).toHaveLength(0)
   })
 })

@@ -8,8 +8,8 @@ const stt = (transcribe: () => Promise<string>): Stt => ({
   open: () => ({ push() {}, close() {}, transcribe: async () => ({ text: await transcribe(), confidence: null }) }),
 })
 
-describe('a recogniser', () => {
-  it('that never answers is apologised for, and ends the call when it stays so', async () => {
+describe('an STT', () => {
+  it('that never answers causes an apology, and ends the call if it persists', async () => {
     const { line, agentTexts, ended } = openTalk({ stt: stt(() => new Promise(() => {})) })
     await line.agentTurn()
     for (let i = 0; i < 3; i++) {
@@ -24,7 +24,7 @@ describe('a recogniser', () => {
     await line.silence(300)
     expect(ended).toEqual(['model_error'])
   })
-  it('that fails once is asked again by the caller saying it again', async () => {
+  it('that fails once makes the agent ask the caller to repeat', async () => {
     let asked = 0
     const failing = stt(async () => {
       if (asked++ === 0) throw new Error('429')
@@ -40,9 +40,9 @@ describe('a recogniser', () => {
   })
 })
 
-describe('a voice', () => {
+describe('a TTS', () => {
   const broken = (speak: Tts['speak']): Tts => ({ speak })
-  it('that changes its rate in mid-sentence is still the same sentence', async () => {
+  it('that changes its sample rate continues the sentence', async () => {
     const tts = broken(async function* ({ text: words }) {
       const sound = (rate: number, ms: number) =>
         new Int16Array((rate / 1000) * ms).map((_, i) => (i % 8 < 4 ? 6000 : -6000))
@@ -55,7 +55,7 @@ describe('a voice', () => {
     const spokenMs = greeting!.ended_ms - greeting!.started_ms
     expect(Math.abs(spokenMs - 'Hi there.'.length * 60)).toBeLessThanOrEqual(40)
   })
-  it('that breaks off says what it said, and no more is claimed', async () => {
+  it('that fails in mid-answer keeps what it said', async () => {
     const whole = fakeTts()
     const tts = broken(async function* (options, signal) {
       let ms = 0
@@ -74,7 +74,7 @@ describe('a voice', () => {
     expect(sentence.startsWith(heard)).toBe(true)
     expect(heard.length).toBeLessThan(1000 / LETTER_MS + 12)
   })
-  it('that ends early without a word about it is not believed either', async () => {
+  it('that ends early without an error counts as failed', async () => {
     const tts = broken(async function* ({ text: words }) {
       const ms = words.length > 60 ? 400 : words.length * 60
       yield { pcm: new Int16Array(8 * ms).fill(5000), sampleRate: 8000 }
@@ -86,7 +86,7 @@ describe('a voice', () => {
     await line.agentTurn()
     expect(agentTexts().at(-1)!.length).toBeLessThan(20)
   })
-  it('that is gone for good ends the call', async () => {
+  it('that fails permanently ends the call', async () => {
     const { line, ended } = openTalk({
       tts: broken(() => ({ [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(new Error('503')) }) })),
       says: ['Hello.', 'Hello?', 'Anybody?'],
@@ -101,7 +101,7 @@ describe('a voice', () => {
 })
 
 describe('a text model', () => {
-  it('that never comes to an end is cut off', async () => {
+  it('that never ends is cut off', async () => {
     const { line, conversation } = openTalk({
       says: ['Tell me all.'],
       replies: () => Array.from({ length: 5000 }, (_, i) => text(`Sentence number ${i} goes on. `)),
@@ -111,7 +111,7 @@ describe('a text model', () => {
     await line.agentTurn(600_000)
     expect(conversation.transcript.turns.at(-1)!.text.length).toBeLessThan(5000)
   }, 180_000)
-  it('that breaks off after it called a tool is asked again with the result', async () => {
+  it('that fails after a tool call is retried with the result', async () => {
     let round = 0
     const { line, agentTexts, tools } = openTalk({
       says: ['Weather.'],
@@ -125,7 +125,7 @@ describe('a text model', () => {
     expect(tools()).toHaveLength(1)
     expect(agentTexts().at(-1)).toBe('It is sunny.')
   })
-  it('that calls a tool without readable arguments is told so', async () => {
+  it('that sends unparsable arguments receives an error', async () => {
     const asked: string[] = []
     let round = 0
     const { line, llm, agentTexts } = openTalk({
@@ -144,7 +144,7 @@ describe('a text model', () => {
     expect(llm.requests.at(-1)!.messages.at(-1)).toMatchObject({ ok: false, result: 'Not a whole JSON object.' })
     expect(agentTexts().at(-1)).toBe('I could not.')
   })
-  it('that calls tools for ever is stopped', async () => {
+  it('that calls tools endlessly is stopped', async () => {
     const asked: string[] = []
     const { line, agentTexts } = openTalk({
       says: ['Weather.'],
@@ -161,7 +161,7 @@ describe('a text model', () => {
 })
 
 describe('a caller', () => {
-  it('who speaks for ten minutes without a pause is heard to the end, and answered', async () => {
+  it('who speaks for ten minutes without a pause is answered', async () => {
     const { line, turns } = openTalk({ stt: stt(async () => 'and so on') })
     await line.agentTurn()
     await line.caller(600_000)
@@ -170,7 +170,7 @@ describe('a caller', () => {
     expect(said.text.split('and so on').length).toBeGreaterThan(25)
     expect(turns().at(-1)).toMatchObject({ role: 'agent', heard_text: 'I see.' })
   }, 300_000)
-  it('who plays music is asked, and left in the end', async () => {
+  it('who plays music is prompted, then hung up on', async () => {
     const { line, ended, agentTexts } = openTalk({ stt: stt(async () => '') })
     await line.agentTurn()
     await line.caller(120_000)
@@ -181,7 +181,7 @@ describe('a caller', () => {
     ])
     expect(ended).toEqual(['silence_timeout'])
   }, 180_000)
-  it('who says nothing but digits is waited for and understood', async () => {
+  it('who dictates digits is awaited and understood', async () => {
     const { line, turns } = openTalk({
       stt: stt(async () => '4 1 5 5 5 5 2 6 7 1'),
       plan: { greeting: 'What is your phone number?' },
@@ -191,7 +191,7 @@ describe('a caller', () => {
     await line.agentTurn()
     expect(turns().map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
   })
-  it('whose line sends our own voice back does not interrupt it', async () => {
+  it('with an echo does not interrupt the agent', async () => {
     const { line, turns } = openTalk({
       stt: stt(async () => 'you hear yourself'),
       plan: { greeting: 'One two three four five six seven eight nine ten eleven.' },

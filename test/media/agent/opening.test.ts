@@ -21,7 +21,7 @@ function dialed(says: string | (() => string), changes: Partial<CallPlan> = {}, 
 }
 
 describe('a person who answers', () => {
-  it('is listened to first, then greeted, within a second after the hello', async () => {
+  it('is greeted within a second after the hello', async () => {
     const { line, turns, conversation } = dialed('Hello?')
     await line.silence(400)
     await line.caller(500)
@@ -35,7 +35,7 @@ describe('a person who answers', () => {
     expect(conversation.answeredBy).toBe('human')
   })
 
-  it('and says nothing is spoken to all the same', async () => {
+  it('who stays silent is greeted', async () => {
     const { line, turns, conversation } = dialed('')
     await line.agentTurn(4000)
     expect(turns()[0]).toMatchObject({ role: 'agent', heard_text: 'Hi, this is Ann.' })
@@ -43,7 +43,7 @@ describe('a person who answers', () => {
     expect(conversation.answeredBy).toBe('unknown')
   })
 
-  it('is told first that it is an AI', async () => {
+  it('hears the disclosure first', async () => {
     const { line, turns } = dialed('Hello?', { disclosure: 'I am a machine.' })
     await line.silence(400)
     await line.caller(500)
@@ -51,7 +51,7 @@ describe('a person who answers', () => {
     expect(turns()[1]!.heard_text).toBe('I am a machine. Hi, this is Ann.')
   })
 
-  it('talks on like any other, and is no machine for a word of "message"', async () => {
+  it('may say "message" without being taken for a machine', async () => {
     let words = 'Hello?'
     const { line, turns, ended } = dialed(() => words, {}, { replies: () => [text('I see.')] })
     await line.silence(200)
@@ -70,7 +70,7 @@ describe('a person who answers', () => {
     ['', 'What are your opening hours?'],
     ['Hello?', 'I would like to leave a message for John.'],
     ['Hello?', 'Please state your name.'],
-  ])('who said %j and answers the greeting with %j is a person', async (first, then) => {
+  ])('who said %j and answers the greeting with %j counts as a person', async (first, then) => {
     let words = first
     const { line, ended, turns } = dialed(() => words)
     if (first) await line.caller(500)
@@ -83,7 +83,7 @@ describe('a person who answers', () => {
     expect(turns().at(-1)!.heard_text).toBe('I see.')
   })
 
-  it('is greeted at once where nobody is to be listened for, and when the person has called us', async () => {
+  it('is greeted at once on inbound calls and without detection', async () => {
     for (const changes of [{ voicemail: { action: 'ignore' as const } }, { direction: 'in' as const }]) {
       const { line, turns } = dialed('', changes)
       await line.agentTurn()
@@ -95,7 +95,7 @@ describe('a person who answers', () => {
 const VOICEMAIL = 'Hi, you have reached Bob. Please leave a message after the tone.'
 
 describe('a voicemail', () => {
-  it('is hung up on without a word', async () => {
+  it('is hung up on without a message', async () => {
     const { line, ended, turns, conversation } = dialed(VOICEMAIL)
     await line.silence(300)
     await line.caller(3000)
@@ -104,7 +104,7 @@ describe('a voicemail', () => {
     expect(conversation.answeredBy).toBe('machine')
   })
 
-  it('gets its message after the beep, whose sender is said to be an AI first', async () => {
+  it('receives the message after the beep, with the AI disclosure first', async () => {
     const { line, ended, turns } = dialed(VOICEMAIL, { voicemail: LEAVE, disclosure: 'I am a machine.' })
     await line.silence(300)
     await line.caller(4000)
@@ -117,7 +117,7 @@ describe('a voicemail', () => {
     expect(ended).toEqual(['voicemail_left'])
   })
 
-  it('that never beeps gets it when it is silent', async () => {
+  it('that never beeps receives the message after silence', async () => {
     const { line, ended } = dialed(VOICEMAIL, { voicemail: LEAVE })
     await line.caller(3000)
     await line.agentTurn(6000)
@@ -125,7 +125,7 @@ describe('a voicemail', () => {
     expect(ended).toEqual(['voicemail_left'])
   })
 
-  it('that sounded like a person is hushed up for when it tells itself', async () => {
+  it('that sounded like a person interrupts the agent when identified', async () => {
     let words = 'Hello.'
     const { line, ended, turns } = dialed(() => words, {
       voicemail: LEAVE,
@@ -146,7 +146,7 @@ describe('a voicemail', () => {
 })
 
 describe('other machines', () => {
-  it('a screening is told who calls', async () => {
+  it('call screening is told who calls', async () => {
     const { line, conversation, turns, ended } = dialed(
       'Hi, if you record your name and reason for calling, I will see if this person is available.',
     )
@@ -156,7 +156,7 @@ describe('other machines', () => {
     expect(conversation.answeredBy).toBe('screening')
     expect(ended).toEqual([])
   })
-  it('a screening that was taken for a voicemail first is talked to, not waited for', async () => {
+  it('call screening first taken for voicemail is answered', async () => {
     let words = 'Hello.'
     const { line, ended, turns } = dialed(() => words, {
       voicemail: LEAVE,
@@ -173,12 +173,12 @@ describe('other machines', () => {
     expect(ended).toEqual([])
   })
   const MENU = 'Thank you for calling. For sales, press one. For support, press two.'
-  it('a menu is hung up on by the scripted policy', async () => {
+  it('an IVR is hung up on by the scripted policy', async () => {
     const { line, ended } = dialed(MENU)
     await line.caller(5000)
     expect(ended).toContain('voicemail_hangup')
   })
-  it('a menu is listened to and answered by a model', async () => {
+  it('an IVR is answered by a model', async () => {
     const llm: CallPlan['llm'] = { provider: 'openai_compatible', base_url: 'https://llm.example/v1', model: 'm' }
     const { line, turns, ended } = dialed(MENU, { llm }, { replies: () => [text('One.')] })
     await line.caller(5000)

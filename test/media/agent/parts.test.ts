@@ -18,7 +18,7 @@ describe('heard text', () => {
     expect(heardText({ text, playedMs, totalMs: 4000 })).toBe(heard)
   })
 
-  it('grows with time, is always a beginning of the text, and ends with the whole', () => {
+  it('grows with time, as a prefix of the whole text', () => {
     fc.assert(
       fc.property(
         fc.array(fc.stringMatching(/^[a-z]{1,9}[.,]?$/), { minLength: 1, maxLength: 20 }),
@@ -52,7 +52,7 @@ describe('playout', () => {
   }
   const sound = (ms: number) => new Int16Array(ms * 8).fill(5)
 
-  it('plays sentences in order, pads the last frame, and tells start and end at the wire', () => {
+  it('plays sentences in order, pads the last frame, and reports start and end', () => {
     const { playout, events } = make()
     const first = playout.add('One.')
     first.write(sound(30), 8000)
@@ -67,7 +67,7 @@ describe('playout', () => {
     expect(playout.spoken()).toMatchObject({ text: 'One. Two.', heardText: 'One. Two.', heardMs: 50 })
   })
 
-  it('waits for sound that is not made yet, without ending', () => {
+  it('waits for audio that is not synthesized yet', () => {
     const { playout, events } = make()
     const sentence = playout.add('Slow.')
     expect(playout.pull(0)).toBeNull()
@@ -78,7 +78,7 @@ describe('playout', () => {
     expect(events).toEqual(['start 20'])
   })
 
-  it('paused gives nothing and loses nothing; what was heard is known at any time', () => {
+  it('outputs nothing while paused, and knows the heard text', () => {
     const { playout } = make()
     const sentence = playout.add('aaaa bbbb cccc dddd')
     sentence.write(sound(400), 8000)
@@ -96,7 +96,7 @@ describe('playout', () => {
     expect(playout.pull(240)).toBeNull()
   })
 
-  it('ends a run whose voice failed, though nothing was heard', () => {
+  it('ends a run whose TTS failed before any audio', () => {
     const { playout, events } = make()
     playout.add('Lost.').end()
     playout.finish()
@@ -126,7 +126,7 @@ describe('sentences', () => {
     expect(split(text)).toEqual(expected)
   })
 
-  it('are the same in whatever pieces the text comes, and lose no word', () => {
+  it('are independent of how the stream is chunked, without loss', () => {
     fc.assert(
       fc.property(
         fc.array(fc.stringMatching(/^[a-zA-Z]{1,8}[.,!?]?$/), { minLength: 1, maxLength: 60 }),
@@ -141,7 +141,7 @@ describe('sentences', () => {
 })
 
 describe('endpointing', () => {
-  it('answers a plain yes sooner than an open clause, and waits longest for what is spelled', () => {
+  it('answers a plain yes soonest, and waits longest for spelling', () => {
     const order = [
       'Yes.',
       'I want a table.',
@@ -158,10 +158,10 @@ describe('endpointing', () => {
     expect(times[5]).toBeGreaterThan(times[4]!)
   })
 
-  it.each(['uh-huh', 'Mm-hmm.', 'yeah', 'Okay, right.', 'угу', 'да, да'])('%s is a back-channel', text => {
+  it.each(['uh-huh', 'Mm-hmm.', 'yeah', 'Okay, right.', 'угу', 'да, да'])('%s is a backchannel', text => {
     expect(isBackchannel(text)).toBe(true)
   })
-  it.each(['no', 'stop', 'yes but listen', 'okay stop', 'нет'])('%s is none', text => {
+  it.each(['no', 'stop', 'yes but listen', 'okay stop', 'нет'])('%s is not a backchannel', text => {
     expect(isBackchannel(text)).toBe(false)
   })
 })
@@ -174,28 +174,28 @@ describe('filler', () => {
   const at = (atMs: number, changes: { past?: number; spokenMs?: number } = {}, soundBusy = false) =>
     dueFiller({ ...startFiller(stages, 1000), ...changes }, atMs, soundBusy, 'still')
 
-  it('comes in its stages', () => {
+  it('is spoken in stages', () => {
     expect([at(1400), at(1500), at(2000, { past: 1, spokenMs: 1500 })]).toEqual([null, 'a', null])
     expect(at(4000, { past: 1, spokenMs: 1500 })).toBe('b')
   })
-  it('never over other sound, and what fell due meanwhile is one phrase, not two', () => {
+  it('never overlaps other audio, and merges due stages', () => {
     expect(at(1500, {}, true)).toBeNull()
     expect(at(4500)).toBe('b')
     const filler = startFiller(stages, 1000)
     coverFiller(filler, 4500)
     expect(dueFiller(filler, 6500, false, 'still')).toBeNull()
   })
-  it('tells again and again that it goes on after the last stage', () => {
+  it('repeats after the last stage', () => {
     expect(at(9000, { past: 2, spokenMs: 4000 })).toBeNull()
     expect(at(12_000, { past: 2, spokenMs: 4000 })).toBe('still')
   })
-  it('is never said for a tool whose owner wants none', () => {
+  it('is omitted when disabled', () => {
     expect(dueFiller(startFiller([], 0), 60_000, false, 'still')).toBeNull()
   })
 })
 
 describe('the turn machine', () => {
-  it('never throws, commits only words, and keeps pause, resume and cut in order', () => {
+  it('never throws, commits only text, and keeps the order of pause, resume and cut', () => {
     const input: fc.Arbitrary<Omit<TurnInput, 'atMs'> & { after: number }> = fc.oneof(
       fc.record({
         type: fc.constant('voice' as const),

@@ -24,8 +24,8 @@ async function greeted(options: FakeTalk = {}): Promise<World> {
 const LONG = 'One two three four five six seven eight nine ten eleven twelve thirteen.'
 const sounding = ({ line }: World, from: number) => line.agent.slice(from).some(Boolean)
 
-describe('an agent that speaks itself', () => {
-  it('is told what a supervisor whispers, and a new session too', async () => {
+describe('a speech-to-speech agent', () => {
+  it('receives whispers, also in a new session', async () => {
     const { server, line, talk, ready } = await greeted()
     talk.instruct('Offer ten percent.')
     await server.sync()
@@ -38,7 +38,7 @@ describe('an agent that speaks itself', () => {
     expect(talk.request().system).toContain('Offer ten percent.')
   })
 
-  it('steps aside in mid-word, writes down, and knows what was said when it is back', async () => {
+  it('yields in mid-word, transcribes, and knows the dialogue when it resumes', async () => {
     const world = await greeted({
       says: ['Which Anna?', 'I see.'],
       plan: { tools: [toolPlan()] },
@@ -91,7 +91,7 @@ describe('an agent that speaks itself', () => {
     expect(said().at(-1)).toEqual(['agent', 'It is blue.'])
   })
 
-  it('hears on what the caller was saying', async () => {
+  it("continues to receive the caller's sentence", async () => {
     const { server, line, said, talk, turns } = await greeted({ says: ['All of my long sentence.'] })
     server.late = true
     await line.caller(1000)
@@ -103,7 +103,7 @@ describe('an agent that speaks itself', () => {
     expect(turn.ended_ms - turn.started_ms).toBeGreaterThan(1400)
   })
 
-  it('does not tell of a tool, nor hang up, in place of who took over', async () => {
+  it('does not run tools or hang up for the operator', async () => {
     const world = await greeted({
       plan: { tools: [toolPlan()] },
       fetch: answering({ things: { ms: 3000 } }),
@@ -127,7 +127,7 @@ describe('an agent that speaks itself', () => {
     expect(JSON.stringify(server.items())).toContain('function_call_output')
   })
 
-  it('is not asked about who answered once somebody speaks in its place', async () => {
+  it('ignores answering detection once an operator speaks', async () => {
     const world = await openRealtime({
       says: ['Hello?', 'Hello?'],
       plan: { direction: 'out', voicemail: { action: 'hangup' } },
@@ -143,7 +143,7 @@ describe('an agent that speaks itself', () => {
     expect(world.ended).toEqual([])
   })
 
-  it('does not greet over that somebody for what is found out late', async () => {
+  it('does not greet over an operator after a late detection', async () => {
     const waiting: (() => void)[] = []
     const transcribe = () =>
       new Promise<Transcript>(resolve => waiting.push(() => resolve({ text: 'Hello?', confidence: 1 })))
@@ -164,7 +164,7 @@ describe('an agent that speaks itself', () => {
     expect(world.ended).toEqual([])
   })
 
-  it('says its last words from aside, and does not step aside from them', async () => {
+  it('says the goodbye although an operator speaks', async () => {
     const { line, talk, said, ended } = await greeted()
     talk.stepAside()
     await line.silence(1000)
@@ -176,7 +176,7 @@ describe('an agent that speaks itself', () => {
     expect(ended).toEqual(['max_duration'])
   })
 
-  it('is shown in segments of its own, whoever goes on', async () => {
+  it('shows operator speech in its own segments', async () => {
     const shown: DisplayUpdate[] = []
     const { server, line, talk, ready } = await greeted({ says: ['Second.'], show: one => shown.push(one) })
     server.transcripts.push('First.')
@@ -199,7 +199,7 @@ describe('an agent that speaks itself', () => {
     expect(new Set(final.map(([segment]) => segment)).size).toBe(final.length)
   })
 
-  it('steps aside as the ordinary conversation that took its place', async () => {
+  it('yields as the pipeline that replaced it', async () => {
     const world = await greeted({ says: ['Hello.', 'Again.'], replies: () => [text('Fine.')] })
     const { server, line, talk, said } = world
     server.sessionError = { type: 'invalid_request_error', code: 'invalid_api_key', message: 'no' }

@@ -95,7 +95,7 @@ async function world(codec: G711) {
 const every = Buffer.from(Uint8Array.from({ length: 1280 }, (_, i) => i % PERIOD))
 
 describe('µ-law', () => {
-  it('of all 256 values goes from RTP to the model and from the model to RTP untouched, and is recorded', async () => {
+  it('passes all 256 values unchanged in both directions, and is recorded', async () => {
     const { server, send, sent, recorded } = await world('PCMU')
     server.scripts.push({ parts: [{ say: 'Bytes.', sound: every }] })
     for (let at = 0; at < every.length; at += 160) send(every.subarray(at, at + 160))
@@ -110,7 +110,7 @@ describe('µ-law', () => {
     expect(inAll(recorded.agent).includes(Buffer.from(pcm.slice().buffer))).toBe(true)
   })
 
-  it('stops on the wire within 40 ms of the news that the caller speaks', async () => {
+  it("stops within 40 ms of the vendor's speech event", async () => {
     const { server, send, got } = await world('PCMU')
     server.scripts.push({ parts: [{ say: 'A long story that goes on and on and on and on and on.' }] })
     for (let i = 0; i < 5; i++) send(Buffer.alloc(160, i % 2 ? 0x90 : 0x10))
@@ -128,7 +128,7 @@ describe('µ-law', () => {
 })
 
 describe('A-law', () => {
-  it('is converted both ways', async () => {
+  it('is transcoded in both directions', async () => {
     const { server, send, sent } = await world('PCMA')
     const tone = Int16Array.from({ length: 800 }, (_, i) => Math.round(6000 * Math.sin(i / 5)))
     const sound = Buffer.alloc(tone.length)

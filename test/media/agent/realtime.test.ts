@@ -32,7 +32,7 @@ async function greeted(options: FakeTalk = {}): Promise<World> {
 const LONG = 'One two three four five six seven eight nine ten eleven twelve thirteen.'
 
 describe('a conversation with a model that speaks', () => {
-  it('greets word for word, hears, answers, and measures from sound to sound', async () => {
+  it('greets verbatim, answers, and measures latency', async () => {
     const { server, line, said, talk, turns, events } = await greeted({ plan: { disclosure: 'I am a machine.' } })
     server.transcripts.push('What time is it?')
     server.scripts.push({ parts: [{ say: 'It is seven.' }] })
@@ -54,7 +54,7 @@ describe('a conversation with a model that speaks', () => {
     expect(events.filter(event => event.type === 'turn.finished')).toHaveLength(3)
   })
 
-  it('sends the bytes of the model on as they are', async () => {
+  it("passes the model's bytes unchanged", async () => {
     const { server, line } = await greeted()
     const sound = Buffer.from(Uint8Array.from({ length: 1600 }, (_, i) => (i * 7) % 256))
     server.scripts.push({ parts: [{ say: 'Bytes.', sound }] })
@@ -65,7 +65,7 @@ describe('a conversation with a model that speaks', () => {
     expect(Buffer.concat(sent).equals(sound)).toBe(true)
   })
 
-  it('writes the words of the caller in their place, however late they come', async () => {
+  it('orders late transcriptions correctly', async () => {
     const { server, line, said, talk } = await greeted()
     server.late = true
     server.scripts.push({ parts: [{ say: 'Fine.' }] })
@@ -83,7 +83,7 @@ describe('a conversation with a model that speaks', () => {
     expect(talk.transcript.messages().map(({ role }) => role)).toEqual(['agent', 'caller', 'agent'])
   })
 
-  it('does without words that could not be read', async () => {
+  it('tolerates failed transcription', async () => {
     const { server, line, said } = await greeted()
     server.transcripts.push(null)
     await line.caller(400)
@@ -92,8 +92,8 @@ describe('a conversation with a model that speaks', () => {
   })
 })
 
-describe('a caller who talks over it', () => {
-  it('silences it within a frame of the news, and the model learns how much was heard', async () => {
+describe('barge-in', () => {
+  it('stops playout within one frame, and tells the model what was heard', async () => {
     const { server, line, turns, events, sent } = await greeted()
     server.transcripts.push('Tell me.', 'Stop.')
     server.scripts.push({ parts: [{ say: LONG }] }, { parts: [{ say: 'Sorry.' }] })
@@ -117,7 +117,7 @@ describe('a caller who talks over it', () => {
     expect(turns().at(-1)!.heard_text).toBe('Sorry.')
   })
 
-  it('is not answered with what was still on its way', async () => {
+  it('discards an answer that is still arriving', async () => {
     const { server, line, said } = await greeted()
     server.scripts.push({ parts: [{ say: LONG, hangs: true }] }, { parts: [{ say: 'Sorry.' }] })
     await line.caller(500)
@@ -134,7 +134,7 @@ describe('a caller who talks over it', () => {
     expect(said().at(-1)).toEqual(['agent', 'Sorry.'])
   })
 
-  it('is not answered with what had not begun to sound', async () => {
+  it('discards an answer that had not started to play', async () => {
     const { server, line } = await greeted()
     server.scripts.push({ parts: [], silent: true })
     await line.caller(500)
@@ -149,7 +149,7 @@ describe('a caller who talks over it', () => {
     expect(line.agent.slice(before)).not.toContain(true)
   })
 
-  it('cuts the greeting too', async () => {
+  it('interrupts the greeting, too', async () => {
     const { server, line, turns } = await talk({ plan: { greeting: LONG } })
     server.scripts.push({ parts: [{ say: 'Yes?' }] })
     while (!line.agent.at(-1)) await line.silence(20)
@@ -160,7 +160,7 @@ describe('a caller who talks over it', () => {
     expect(server.items()[0]!.content![0]!.text).toMatch(/^One.*interrupted\)$/)
   })
 
-  it('by a key is heard, and the key is answered', async () => {
+  it('by a key is answered', async () => {
     const { server, line, said, sent, events } = await greeted()
     server.scripts.push({ parts: [{ say: LONG, hangs: true }] }, { parts: [{ say: 'Forty-two.' }] })
     await line.caller(500)
@@ -191,7 +191,7 @@ describe('tools', () => {
     ],
   }
 
-  it('of one answer run side by side, are bridged, and are answered together', async () => {
+  it('of one answer run in parallel and are answered together', async () => {
     const { server, line, said, talk, sent, events } = await greeted({
       plan: { tools },
       fetch: answering({ slow: { ms: 2000 }, quick: { ms: 100 } }),
@@ -221,7 +221,7 @@ describe('tools', () => {
     expect(talk.transcript.latency().turns[0]).toMatchObject({ filler: true })
   })
 
-  it('are not heard over what the model says beside them', async () => {
+  it("are not played over the model's comment", async () => {
     const { server, line, said } = await greeted({ plan: { tools }, fetch: answering({ quick: { ms: 20 } }) })
     server.scripts.push(
       { parts: [{ say: 'Let me look that up for you.' }, { call: 'quick' }] },
@@ -237,7 +237,7 @@ describe('tools', () => {
     ])
   })
 
-  it('go on when the caller talks over the filler', async () => {
+  it('continue when the caller interrupts the filler', async () => {
     const { server, line, said, talk } = await greeted({ plan: { tools }, fetch: answering({ slow: { ms: 3000 } }) })
     server.transcripts.push('Look it up.', 'Hurry.')
     server.scripts.push(
@@ -254,7 +254,7 @@ describe('tools', () => {
     expect(said().at(-1)).toEqual(['agent', 'It is seven.'])
   })
 
-  it('that do not exist, or with half a JSON, become words for the model', async () => {
+  it('that do not exist or have invalid JSON return an error to the model', async () => {
     const { server, line, talk } = await greeted()
     server.scripts.push({ parts: [{ call: 'nothing' }, { call: 'look_up', args: '{"a"' }] })
     await line.caller(600)
@@ -263,7 +263,7 @@ describe('tools', () => {
     expect(server.items().filter(item => item.type === 'function_call_output')).toHaveLength(2)
   })
 
-  it('called for ever end in an apology', async () => {
+  it('called endlessly end with an apology', async () => {
     const { server, line, said } = await greeted({ plan: { tools }, fetch: answering({ quick: { ms: 20 } }) })
     for (let i = 0; i < 12; i++) server.scripts.push({ parts: [{ call: 'quick', args: `{"n":${i}}` }] })
     await line.caller(600)
@@ -271,7 +271,7 @@ describe('tools', () => {
     expect(said().at(-1)![1]).toMatch(/went wrong/)
   })
 
-  it('end the call after the last word', async () => {
+  it('end the call after the goodbye', async () => {
     const { server, line, ended, talk, turns } = await greeted()
     server.scripts.push({ parts: [{ say: 'Goodbye then.' }, { call: 'end_call' }] })
     await line.caller(400)
@@ -284,7 +284,7 @@ describe('tools', () => {
     expect(talk.transcript.toolCalls).toMatchObject([{ name: 'end_call', status: 'ok' }])
   })
 
-  it('do not end the call of one who goes on', async () => {
+  it('do not end the call of a caller who continues', async () => {
     const { server, line, ended, talk } = await greeted()
     server.scripts.push({ parts: [{ say: 'Goodbye then.' }, { call: 'end_call', id: 'bye' }] })
     await line.caller(400)
@@ -298,7 +298,7 @@ describe('tools', () => {
     expect(server.items().some(item => item.call_id === 'bye' && item.output?.includes('goes on'))).toBe(true)
   })
 
-  it('are told of before the call is ended', async () => {
+  it('are reported before the call ends', async () => {
     const { server, line, ended, talk, said } = await greeted({
       plan: { tools },
       fetch: answering({ quick: { ms: 20 } }),
@@ -316,7 +316,7 @@ describe('tools', () => {
     expect(server.items().some(item => item.call_id === 'bye' && item.output)).toBe(true)
   })
 
-  it('that run while the session is lost are told to the next one, each once', async () => {
+  it('that run during a reconnect are reported once', async () => {
     const { server, line, said, ready } = await greeted({
       plan: { tools },
       fetch: answering({ slow: { ms: 2000 }, quick: { ms: 100 } }),
@@ -339,7 +339,7 @@ describe('tools', () => {
     expect(about('function_call_output')).toEqual(['c2', 'c1'])
   })
 
-  it('note who is never to be called again', async () => {
+  it('record do-not-call', async () => {
     const { server, line, ended, talk, said } = await greeted()
     server.scripts.push({ parts: [{ call: 'do_not_call' }] })
     await line.caller(400)
@@ -350,7 +350,7 @@ describe('tools', () => {
     expect(ended).toEqual(['agent_hangup'])
   })
 
-  it('that run when the caller hangs up are on the record', async () => {
+  it('that run at the hangup are recorded', async () => {
     const { server, line, talk } = await greeted({ plan: { tools }, fetch: answering({ slow: { ms: 9000 } }) })
     server.scripts.push({ parts: [{ call: 'slow' }] })
     await line.caller(400)
@@ -361,8 +361,8 @@ describe('tools', () => {
   })
 })
 
-describe('two answers', () => {
-  it('are not mixed: what is being heard is said to its end', async () => {
+describe('overlapping answers', () => {
+  it('are not mixed: the audible one is finished', async () => {
     const tools = [toolPlan({ name: 'quick', url: 'https://api.example/quick' })]
     const { server, line, said } = await greeted({ plan: { tools }, fetch: answering({ quick: { ms: 20 } }) })
     const error = { type: 'server_error', code: 'server_error' }
@@ -382,7 +382,7 @@ describe('two answers', () => {
 })
 
 describe('silence', () => {
-  it('of the caller is asked into twice, then ends the call', async () => {
+  it('prompts a silent caller twice, then ends the call', async () => {
     const { line, ended, said } = await greeted()
     for (let i = 0; i < 3; i++) await line.agentTurn(15_000)
     await line.silence(400)
@@ -394,7 +394,7 @@ describe('silence', () => {
     expect(ended).toEqual(['silence_timeout'])
   })
 
-  it('of the model is bridged, then another session is asked, then another agent', async () => {
+  it('bridges a silent model, then uses another session, then the pipeline', async () => {
     const { server, line, said, ready, events } = await greeted({ says: ['Hello?'] })
     server.transcripts.push('Hello?')
     for (let i = 0; i < 3; i++) server.scripts.push({ parts: [], silent: true })
@@ -410,7 +410,7 @@ describe('silence', () => {
     expect(events.find(event => event.type === 'provider.switched')).toMatchObject({ code: 'timeout' })
   })
 
-  it('of an answer without a word is no answer', async () => {
+  it('ignores an answer without audio', async () => {
     const { server, line, said } = await greeted()
     server.scripts.push({ parts: [] })
     await line.caller(500)
@@ -419,10 +419,10 @@ describe('silence', () => {
   })
 })
 
-describe('when the vendor fails', () => {
+describe('vendor failures', () => {
   const failed = { parts: [], status: 'failed', error: { type: 'requests', code: 'rate_limit_exceeded' } } as const
 
-  it('once, the caller is asked to say it again', async () => {
+  it('asks the caller to repeat after one failure', async () => {
     const { server, line, said } = await greeted()
     server.scripts.push({ ...failed, parts: [] }, { parts: [{ say: 'Better now.' }] })
     await line.caller(500)
@@ -433,7 +433,7 @@ describe('when the vendor fails', () => {
     expect(said().at(-1)).toEqual(['agent', 'Better now.'])
   })
 
-  it('twice, an ordinary conversation goes on in the same call', async () => {
+  it('continues with the pipeline after two failures', async () => {
     const { server, line, said, events, llm, talk } = await greeted({
       says: ['Third.'],
       replies: () => [text('I am back.')],
@@ -461,7 +461,7 @@ describe('when the vendor fails', () => {
     expect(talk.request().messages).toEqual(talk.transcript.messages())
   })
 
-  it('by dropping the line in mid-word, a new session goes on', async () => {
+  it('continues in a new session after a drop in mid-word', async () => {
     const { server, line, ready, turns, sent, events } = await greeted()
     server.transcripts.push('Tell me.')
     server.scripts.push({ parts: [{ say: LONG, hangs: true }] }, { parts: [{ say: 'As I was saying.' }] })
@@ -482,7 +482,7 @@ describe('when the vendor fails', () => {
     expect(events.map(event => event.type)).not.toContain('barge_in')
   })
 
-  it('by dropping the line while the caller talks, the new session hears it all', async () => {
+  it("resends the caller's audio after a drop during speech", async () => {
     const { server, line, ready, said } = await greeted()
     server.transcripts.push('A long question?')
     server.scripts.push({ parts: [{ say: 'A short answer.' }] })
@@ -499,7 +499,7 @@ describe('when the vendor fails', () => {
     ])
   })
 
-  it('after the longest time of a session, the next one goes on', async () => {
+  it("continues in a new session after the vendor's maximum", async () => {
     const { server, line, ready, said, ended } = await greeted()
     server.fail({ type: 'invalid_request_error', code: 'session_expired' })
     await ready(2)
@@ -511,7 +511,7 @@ describe('when the vendor fails', () => {
     expect(ended).toEqual([])
   })
 
-  it('and no session can be had again, an ordinary conversation goes on, with one apology', async () => {
+  it('continues with the pipeline and one apology when no session is available', async () => {
     const { server, line, said, events, turns } = await greeted({
       says: ['Hello?'],
       replies: () => [text('I am back.')],
@@ -531,7 +531,7 @@ describe('when the vendor fails', () => {
     expect(turns().filter(turn => /went wrong/.test(turn.text))).toHaveLength(1)
   })
 
-  it('from the first moment, the greeting is heard all the same, and nobody apologises', async () => {
+  it('plays the greeting without an apology when the vendor fails at the start', async () => {
     const world = await openRealtime({ says: ['Hello?'], replies: () => [text('I am here.')] })
     open.push(world)
     const { server, line, said, events } = world
@@ -550,7 +550,7 @@ describe('when the vendor fails', () => {
     ])
   })
 
-  it('by sending what is no JSON, the call goes on', async () => {
+  it('survives invalid JSON', async () => {
     const { server, line, said } = await greeted()
     server.send('{"type":')
     server.scripts.push({ parts: [{ say: 'All right.' }] })
@@ -561,7 +561,7 @@ describe('when the vendor fails', () => {
 })
 
 describe('the end', () => {
-  it('is said over whatever is being said, and then hung up', async () => {
+  it('speaks the goodbye over other speech, then hangs up', async () => {
     const { server, line, ended, talk, said } = await greeted()
     server.scripts.push({ parts: [{ say: LONG }] })
     await line.caller(500)
@@ -576,7 +576,7 @@ describe('the end', () => {
     await until('the socket closed', () => server.open() === 0)
   })
 
-  it('waits a moment for the words that were said before the hang-up', async () => {
+  it('waits briefly for the last transcription', async () => {
     const { server, line, talk, said } = await greeted()
     server.late = true
     await line.caller(500)
@@ -589,7 +589,7 @@ describe('the end', () => {
     expect(said()).toContainEqual(['caller', 'Bye.'])
   })
 
-  it('but not for ever', async () => {
+  it('stops retrying', async () => {
     const { line, talk, clock, server } = await greeted()
     server.late = true
     await line.caller(500)
@@ -611,7 +611,7 @@ describe('a call that was dialled', () => {
       plan: { direction: 'out', voicemail: { action: 'hangup' }, ...changes },
     })
 
-  it('is listened to first: the model hears nothing until it is known who answered', async () => {
+  it('detects who answered before the model receives audio', async () => {
     const { server, line, said, talk } = await dialed('Hello?')
     await line.silence(400)
     await line.caller(500)
@@ -634,7 +634,7 @@ describe('a call that was dialled', () => {
     expect(said().at(-1)).toEqual(['agent', 'Good.'])
   })
 
-  it('and lost its session before anybody spoke is held by the ordinary agent', async () => {
+  it('that lost its session before any speech continues with the pipeline', async () => {
     const { server, line, said, events } = await dialed('Hello?')
     server.fail({ type: 'invalid_request_error', code: 'invalid_api_key' })
     await line.silence(400)
@@ -653,7 +653,7 @@ describe('a call that was dialled', () => {
     ])
   })
 
-  it('and reached a machine is not talked to', async () => {
+  it('that reached a machine is not spoken to', async () => {
     const { server, line, talk, ended } = await dialed('Please leave a message after the tone.')
     await line.silence(200)
     await line.caller(3000)

@@ -22,7 +22,7 @@ function world() {
 const idle = { active: false, sounding: false, heard: '' }
 
 describe('subtitles', () => {
-  it('show who is at it, once a change', () => {
+  it("show the agent's state once per change", () => {
     const { subtitles, states } = world()
     subtitles.tick(idle, false)
     subtitles.tick(idle, false)
@@ -33,7 +33,7 @@ describe('subtitles', () => {
     expect(states()).toEqual(['listening', 'thinking', 'speaking', 'listening'])
   })
 
-  it('show the words of each as they become known, each turn in a segment of its own', () => {
+  it('show text as it becomes known, one segment per turn', () => {
     const { subtitles, words } = world()
     subtitles.heard(['', 'Good'])
     subtitles.heard(['Good', 'morning'])
@@ -58,7 +58,7 @@ describe('subtitles', () => {
     ])
   })
 
-  it('cost nothing where nobody looks', () => {
+  it('are free without listeners', () => {
     const subtitles = new Subtitles(undefined)
     const speechOutput = {
       active: true,

@@ -14,7 +14,7 @@ const callThenTell =
     lastIs(request, 'caller') ? calls : [text('Here it is.')]
 
 describe('several tools in one answer', () => {
-  it('run side by side, and their results are told together', async () => {
+  it('run in parallel with one common answer', async () => {
     const { line, llm, tools, agentTexts } = openTalk({
       says: ['Weather and news, please.'],
       replies: callThenTell(call('weather'), call('news')),
@@ -38,7 +38,7 @@ describe('several tools in one answer', () => {
     expect(agentTexts()).toEqual(['Hi there.', 'Here it is.'])
   })
 
-  it('that are the same call are asked once', async () => {
+  it('that are equal run once', async () => {
     const asked: string[] = []
     const { line, tools } = openTalk({
       says: ['Weather, please.'],
@@ -53,7 +53,7 @@ describe('several tools in one answer', () => {
     expect(tools().map(({ status }) => status)).toEqual(['ok', 'ok'])
   })
 
-  it('that are too many are refused in words', async () => {
+  it('above the limit return an error', async () => {
     const asked: string[] = []
     const many = Array.from({ length: 30 }, (_, i) => call('weather', { day: i }, `c${i}`))
     const { line, tools } = openTalk({
@@ -69,7 +69,7 @@ describe('several tools in one answer', () => {
     expect(tools().filter(({ status }) => status === 'failed').length).toBe(30 - asked.length)
   })
 
-  it('say one filler for all, not one each', async () => {
+  it('play one common filler', async () => {
     const filler = [{ after_ms: 400, text: 'One moment.' }]
     const { line, agentTexts } = openTalk({
       says: ['Weather and news, please.'],
@@ -85,7 +85,7 @@ describe('several tools in one answer', () => {
   })
 })
 
-describe('a tool that takes long', () => {
+describe('a slow tool', () => {
   const talk = (filler: { after_ms: number; text: string }[] | null, ms: number) =>
     openTalk({
       says: ['Weather, please.'],
@@ -93,7 +93,7 @@ describe('a tool that takes long', () => {
       fetch: answering({ weather: { ms } }),
       plan: { tools: [toolPlan({ ...weather, filler })] },
     })
-  it('is bridged by its stages, then by word that it goes on', async () => {
+  it('is bridged by its stages, then by a repeated phrase', async () => {
     const stages = [
       { after_ms: 500, text: 'One moment.' },
       { after_ms: 5000, text: 'Nearly there.' },
@@ -111,21 +111,21 @@ describe('a tool that takes long', () => {
       'Here it is.',
     ])
   })
-  it("whose owner said nothing of fillers gets the platform's own", async () => {
+  it("without filler setting uses the default", async () => {
     const { line, agentTexts } = talk(null, 3000)
     await line.agentTurn()
     await line.caller(800)
     await line.silence(6000)
     expect(agentTexts()).toEqual(['Hi there.', 'One moment, please.', 'Here it is.'])
   })
-  it('whose owner wants none is waited for in silence', async () => {
+  it('with fillers disabled is silent', async () => {
     const { line, agentTexts } = talk([], 3000)
     await line.agentTurn()
     await line.caller(800)
     await line.silence(6000)
     expect(agentTexts()).toEqual(['Hi there.', 'Here it is.'])
   })
-  it('begins its filler within 40 ms of its time', async () => {
+  it('starts its filler within 40 ms of its time', async () => {
     const { line, conversation } = talk([{ after_ms: 500, text: 'One moment.' }], 3000)
     await line.agentTurn()
     await line.caller(800)
@@ -138,8 +138,8 @@ describe('a tool that takes long', () => {
   })
 })
 
-describe('a model that thinks for long', () => {
-  it('is bridged once, and its answer comes after', async () => {
+describe('a slow model', () => {
+  it('is bridged once, then answered', async () => {
     const { line, agentTexts, clock } = openTalk({
       says: ['Think about it.'],
       replies: () => new Promise(resolve => clock.after(6000, () => resolve([text('I thought.')]))),
@@ -151,10 +151,10 @@ describe('a model that thinks for long', () => {
   })
 })
 
-describe("an agent's own tools", () => {
+describe("built-in tools", () => {
   const names = (talk: ReturnType<typeof openTalk>) => talk.conversation.request().tools.map(tool => tool.name)
 
-  it('are offered when the call can do them', () => {
+  it('are offered where the call supports them', () => {
     expect(names(openTalk({}))).toEqual(['end_call', 'do_not_call', 'take_message'])
     const able = openTalk({
       abilities: {
@@ -177,7 +177,7 @@ describe("an agent's own tools", () => {
     ])
   })
 
-  it('that take a message write it down, and the talk goes on', async () => {
+  it('take a message and continue', async () => {
     const { line, tools, agentTexts, llm } = openTalk({
       says: ['Tell Mary I called.', 'Thanks.'],
       replies: request =>
@@ -198,7 +198,7 @@ describe("an agent's own tools", () => {
     expect(llm.requests.at(-1)!.messages.some(message => message.role === 'tool')).toBe(true)
   })
 
-  it('press keys through the leg', async () => {
+  it('send DTMF through the leg', async () => {
     const pressed: string[] = []
     const { line, tools, agentTexts } = openTalk({
       says: ['For sales press two.'],
@@ -220,7 +220,7 @@ describe("an agent's own tools", () => {
     ['transfer_call', { to: 'sales' }, 'failed'],
     ['search_knowledge', { query: 'hours' }, 'failed'],
     ['make_coffee', {}, 'unknown_tool'],
-  ])('%s with %o ends in words for the model: %s', async (name, args, status) => {
+  ])('returns an error to the model for %s with %o: %s', async (name, args, status) => {
     const { line, tools, agentTexts } = openTalk({
       says: ['Do it.'],
       replies: callThenTell(call(name, args)),
@@ -238,7 +238,7 @@ describe("an agent's own tools", () => {
     expect(agentTexts().at(-1)).toBe('Here it is.')
   })
 
-  it('search what is known, and the model reads it with its source', async () => {
+  it('search the knowledge base with sources', async () => {
     const { line, llm } = openTalk({
       says: ['When are you open?'],
       replies: callThenTell(call('search_knowledge', { query: 'opening hours' })),
@@ -252,7 +252,7 @@ describe("an agent's own tools", () => {
     expect(result).toMatchObject({ role: 'tool', ok: true, result: expect.stringContaining('hours.md') })
   })
 
-  it('hang up after the last word, and that is on the record', async () => {
+  it('hang up after the goodbye, and are recorded', async () => {
     const { line, tools, ended } = openTalk({
       says: ['Bye.'],
       replies: () => [text('Goodbye.'), call('end_call')],
@@ -265,7 +265,7 @@ describe("an agent's own tools", () => {
     expect(tools()).toMatchObject([{ name: 'end_call', status: 'ok' }])
   })
 
-  it('do not hang up before a result was told', async () => {
+  it('do not hang up before a result was spoken', async () => {
     let round = 0
     const { line, tools, ended, agentTexts } = openTalk({
       says: ['Book it and goodbye.'],
@@ -286,7 +286,7 @@ describe("an agent's own tools", () => {
     ])
   })
 
-  it('keys reach the model as keys', async () => {
+  it('pass DTMF to the model', async () => {
     const { line, llm } = openTalk({})
     await line.agentTurn()
     for (const key of '42#') line.press(key)

@@ -73,15 +73,15 @@ class Scene {
   }
 }
 
-describe('talking over the agent', () => {
-  it('holds its sound at the first windows of a voice', () => {
+describe('barge-in', () => {
+  it('pauses playout at the first voiced windows', () => {
     const scene = new Scene().agent(true)
     scene.talk(200)
     const paused = scene.log.find(effect => effect.type === 'pause')!
     expect(paused.nowMs).toBeLessThanOrEqual(BARGE_IN_VOICE_MS + WINDOW)
   })
 
-  it('ends its turn when there are words in it, long before the caller has finished', () => {
+  it('stops the agent when it contains words, before the caller finishes', () => {
     const scene = new Scene().agent(true)
     scene.talk(3000, 'no I wanted something else')
     expect(scene.types()).toEqual(['pause', 'cut'])
@@ -94,7 +94,7 @@ describe('talking over the agent', () => {
     ['an "uh-huh"', 'Uh-huh.', 300],
     ['a cough', '', 250],
     ['a bang', '', 64],
-  ])('lets it go on after %s, within half a second', (_, words, ms) => {
+  ])('resumes after %s within half a second', (_, words, ms) => {
     const scene = new Scene().agent(true)
     scene.talk(ms, words)
     const endedMs = scene.nowMs
@@ -103,7 +103,7 @@ describe('talking over the agent', () => {
     expect(scene.log.at(-1)!.nowMs - endedMs).toBeLessThanOrEqual(260)
   })
 
-  it('is not stopped for good by noise without words, and listens whether a voice comes out of it', () => {
+  it('is not stopped for good by noise, and evaluates the next speech', () => {
     const scene = new Scene().agent(true)
     scene.talk(2000, '')
     expect(scene.types()).toEqual(['pause', 'resume'])
@@ -111,7 +111,7 @@ describe('talking over the agent', () => {
     expect(scene.types()).toEqual(['pause', 'resume', 'cut'])
   })
 
-  it('does not take "okay" for the end of what is being said', () => {
+  it('does not end the turn for an "okay" within it', () => {
     const scene = new Scene().agent(true)
     scene.talk(800, 'okay')
     expect(scene.types()).toEqual(['pause'])
@@ -119,7 +119,7 @@ describe('talking over the agent', () => {
     expect(scene.types()).toEqual(['pause', 'cut'])
   })
 
-  it('goes on when the recogniser does not answer, and still stops when it does', () => {
+  it('resumes without an STT answer, and stops when it arrives', () => {
     const scene = new Scene().agent(true)
     scene.talk(400)
     scene.hush(2000)
@@ -129,7 +129,7 @@ describe('talking over the agent', () => {
     expect(scene.types().slice(2, 4)).toEqual(['cut', 'prepare'])
   })
 
-  it('with a "yes" over the last words of a question answers it', () => {
+  it('with "yes" over the end of a question is an answer', () => {
     const scene = new Scene().agent(true)
     scene.talk(300, 'Yes.').hush(400)
     scene.agent(false, 'I have a table at eight. Shall I book it?')
@@ -137,14 +137,14 @@ describe('talking over the agent', () => {
     expect(scene.commits()[0]).toMatchObject({ text: 'Yes.' })
   })
 
-  it('with a "yes" in the middle of a story answers nothing', () => {
+  it('with "yes" in mid-story is no answer', () => {
     const scene = new Scene().agent(true)
     scene.talk(300, 'Yes.').hush(3000)
     scene.agent(false, 'I have a table at eight. Shall I book it?')
     expect(scene.commits()).toHaveLength(0)
   })
 
-  it('while an answer is being thought keeps it back until the caller is done', () => {
+  it('during generation delays the answer', () => {
     const scene = new Scene()
     scene.talk(800, 'I want a table.').hush(900)
     expect(scene.types()).toEqual(['prepare', 'commit'])
@@ -155,7 +155,7 @@ describe('talking over the agent', () => {
     expect(scene.state.paused).toBe(false)
   })
 
-  it('never leaves the sound held when the agent has nothing more to say', () => {
+  it('never leaves playout paused at the end', () => {
     const scene = new Scene()
     scene.feed({ type: 'agent_busy', atMs: 0 })
     scene.talk(200)
@@ -174,7 +174,7 @@ describe('the end of a turn', () => {
     scene.hush(2500)
     return scene.commits()[0]!.nowMs - endedMs
   }
-  it('comes at once after a yes to a question, later after a yes to none', () => {
+  it('comes sooner after a yes to a question than after other words', () => {
     expect(waitFor('Yes.', 'Shall I book it?')).toBeLessThanOrEqual(352)
     expect(waitFor('Yes.', 'Tell me about it.')).toBeGreaterThan(380)
   })
@@ -190,13 +190,13 @@ describe('the end of a turn', () => {
     ['I want a table and', '', 1000],
     ['мой номер восемь девять', 'Какой у вас номер телефона?', 1300],
     ['запишите меня на', '', 1000],
-  ])('%j after %j waits some %i ms', (words, question, ms) => {
+  ])('waits after %j and %j about %i ms', (words, question, ms) => {
     const waited = waitFor(words, question)
     expect(waited).toBeGreaterThanOrEqual(ms - WINDOW)
     expect(waited).toBeLessThanOrEqual(ms + 2 * WINDOW)
   })
 
-  it('comes again after the caller went on, with all of the words, and what was prepared is thrown away', () => {
+  it('is restarted when the caller continues; the prepared answer is discarded', () => {
     const scene = new Scene()
     scene.talk(700, 'I want a table').hush(350)
     expect(scene.types()).toEqual(['prepare'])
@@ -205,7 +205,7 @@ describe('the end of a turn', () => {
     expect(scene.commits()).toMatchObject([{ text: 'I want a table for four.' }])
   })
 
-  it('of ten minutes without a pause keeps all of the words, read in parts', () => {
+  it('of ten minutes is transcribed in parts without loss', () => {
     const scene = new Scene()
     const parts = 30
     for (let i = 0; i < parts; i++) scene.talk(PART_MS, `part ${i}`)
@@ -219,8 +219,8 @@ describe('the end of a turn', () => {
   })
 })
 
-describe('what cannot be understood', () => {
-  it('is asked for again, but not for ever', () => {
+describe('unintelligible speech', () => {
+  it('is transcribed again, within a limit', () => {
     const scene = new Scene()
     for (let i = 0; i < 4; i++) {
       scene.talk(900, '').hush(1500)
@@ -228,18 +228,18 @@ describe('what cannot be understood', () => {
     }
     expect(scene.types()).toEqual(['unclear', 'unclear'])
   })
-  it('and is short is not asked about', () => {
+  it('that is short causes no question', () => {
     const scene = new Scene().talk(200, '').hush(3000)
     expect(scene.types()).toEqual([])
     expect(scene.state.caller).toBeNull()
   })
-  it('because the recogniser failed is asked for however short it was', () => {
+  it('after an STT failure is questioned, however short', () => {
     const scene = new Scene()
     scene.failed = true
     scene.talk(200, '').hush(1500)
     expect(scene.types()).toEqual(['unclear'])
   })
-  it('and goes on for minutes, like music, does not keep the agent from asking and leaving', () => {
+  it('of minutes, such as music, does not disable prompts and hangup', () => {
     const scene = new Scene()
     scene.words = ''
     for (let ms = 0; ms < 90_000; ms += WINDOW) {
@@ -254,7 +254,7 @@ describe('what cannot be understood', () => {
 })
 
 describe('a caller who never speaks', () => {
-  it('is asked twice, then left', () => {
+  it('is prompted twice, then hung up on', () => {
     const scene = new Scene()
     for (let i = 0; i < 3; i++) {
       scene.hush(SILENCE_PROMPT_MS + 100)
@@ -264,16 +264,16 @@ describe('a caller who never speaks', () => {
   })
 })
 
-describe('words that are typed', () => {
+describe('typed text', () => {
   const type = (scene: Scene, text: string) => scene.feed({ type: 'typed', text, atMs: scene.nowMs })
-  it('are a turn at once, also over the agent', () => {
+  it('is a turn at once, also over the agent', () => {
     const scene = new Scene().agent(true)
     type(scene, 'Tomorrow at eight')
     expect(scene.types()).toEqual(['cut', 'commit'])
     expect(scene.commits()).toMatchObject([{ text: 'Tomorrow at eight', keys: false }])
     expect(scene.state).toMatchObject({ agent: 'busy', caller: null, prompts: 0 })
   })
-  it('do not wait for what is being said', () => {
+  it('does not wait for pending transcription', () => {
     const scene = new Scene()
     scene.talk(400)
     type(scene, 'Eight')
@@ -287,7 +287,7 @@ describe('keys', () => {
     for (const digit of keys) scene.feed({ type: 'key', digit, atMs: scene.nowMs })
     return scene
   }
-  it('end by #, or by a pause that is short for a menu', () => {
+  it('ends by # or a short pause', () => {
     const scene = press(new Scene(), '42#')
     expect(scene.commits()).toMatchObject([{ text: '42', keys: true }])
     scene.agent(false, 'Press one for sales.')
@@ -299,11 +299,11 @@ describe('keys', () => {
     press(scene, '2').hush(2000)
     expect(scene.commits().at(-1)).toMatchObject({ text: '12' })
   })
-  it('stop the agent at once', () => {
+  it('stops the agent at once', () => {
     const scene = press(new Scene().agent(true), '1')
     expect(scene.types()).toEqual(['cut'])
   })
-  it('held down for ever become a turn too', () => {
+  it('ends a turn of a held key', () => {
     expect(press(new Scene(), '1'.repeat(500)).commits().length).toBeGreaterThan(6)
   })
 })

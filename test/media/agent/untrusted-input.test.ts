@@ -18,31 +18,31 @@ const tool = (changes: Partial<ToolPlan> = {}): ToolPlan => ({
 })
 const { signal } = new AbortController()
 
-describe('one word of the caller', () => {
-  it('however long it is hummed, is judged at once', () => {
+describe('backchannels', () => {
+  it('is classified at once, however long', () => {
     const effort = effortOf(() => {
       expect(isBackchannel(`${'m'.repeat(40)} I want`)).toBe(false)
       expect(isBackchannel(`${'mm hm '.repeat(40)}x`)).toBe(false)
     })
     expect(effort).toBeLessThan(100)
   })
-  it.each(['Mhm.', 'Uh-huh.', 'All right.', 'Hello?', 'да, угу'])('%s only says "I am listening"', text => {
+  it.each(['Mhm.', 'Uh-huh.', 'All right.', 'Hello?', 'да, угу'])('%s is only a backchannel', text => {
     expect(isBackchannel(text)).toBe(true)
   })
 })
 
 describe('a tool', () => {
-  it.each(['..', '.'])('is not led out of its path by %j', id => {
+  it.each(['..', '.'])('keeps its path with %j', id => {
     expect(buildRequest(tool(), { id }, {}, signal)).toHaveProperty('problem')
     expect(buildRequest(tool({ url: 'https://api.example/users/{id}' }), { id }, {}, signal)).toHaveProperty('problem')
   })
 
-  it('takes half a character for what it is', async () => {
+  it('treats lone surrogates as such', async () => {
     const outcome = await runTool(tool(), { id: '\ud83d' }, {}, () => Promise.reject(new Error('none')), signal)
     expect(outcome.status).toBe('network_error')
   })
 
-  it("does not run a customer's pattern on the loop that paces the sound", () => {
+  it("never runs a customer's pattern on the event loop", () => {
     const parameters = { type: 'object', properties: { id: { type: 'string', pattern: '^(a+)+$' } } }
     expect(effortOf(() => buildRequest(tool({ parameters }), { id: `${'a'.repeat(26)}!` }, {}, signal))).toBeLessThan(
       100,
@@ -51,7 +51,7 @@ describe('a tool', () => {
 })
 
 describe('text without any pause', () => {
-  it('is cut between words all the same', () => {
+  it('is split between words', () => {
     const splitter = createSplitter()
     const pieces = splitter.push('word '.repeat(1000))
     expect(Math.max(...pieces.map(piece => piece.length))).toBeLessThanOrEqual(400)

@@ -33,7 +33,7 @@ function writes(...answers: (Partial<WrapUp> | Error)[]) {
 }
 
 describe('the record of a call', () => {
-  it('is asked for once when it is right', async () => {
+  it('is requested once when valid', async () => {
     const { llm, asked } = writes({
       extracted: { guests: 4 },
       goalReached: true,
@@ -51,7 +51,7 @@ describe('the record of a call', () => {
     expect(asked.map(({ repair }) => repair)).toEqual([null])
   })
 
-  it('is mended once by what was wrong with it', async () => {
+  it('is corrected once with the errors', async () => {
     const { llm, asked } = writes({ extracted: { guests: 'four' } }, { extracted: { guests: 4 } })
     expect(await wrapUpCall(llm, { ...request, extraction }, never)).toMatchObject({
       extracted: { guests: 4 },
@@ -60,14 +60,14 @@ describe('the record of a call', () => {
     expect(asked[1]!.repair).toMatch(/extracted: guests/)
   })
 
-  it('holds nothing that does not fit, and says why', async () => {
+  it('omits invalid data, with the reason', async () => {
     const { llm, asked } = writes({ extracted: { guests: 'four' } })
     const record = await wrapUpCall(llm, { ...request, extraction }, never)
     expect(record).toMatchObject({ summary: 'S', extracted: null, extractionProblem: expect.stringMatching(/guests/) })
     expect(asked).toHaveLength(2)
   })
 
-  it('keeps the first answer when the second never comes', async () => {
+  it('keeps the first result when the second times out', async () => {
     const { llm } = writes({ extracted: { guests: 'four' }, summary: 'First' }, new Error('503'))
     expect(await wrapUpCall(llm, { ...request, extraction }, never)).toMatchObject({
       summary: 'First',
@@ -78,13 +78,13 @@ describe('the record of a call', () => {
   it.each([
     ['nothing', null],
     ['words nobody said', 'The customer has agreed to buy the red car'],
-  ])('claims no goal on %s', async (_, goalEvidence) => {
+  ])('rejects the goal evidence %s', async (_, goalEvidence) => {
     const { llm, asked } = writes({ goalReached: true, goalEvidence })
     expect(await wrapUpCall(llm, request, never)).toMatchObject({ goalReached: false, goalEvidence: null })
     expect(asked[1]!.repair).toMatch(/goal_evidence/)
   })
 
-  it('claims no goal where none was set, and no name that was not said', async () => {
+  it('reports no goal without one, and no name that was not said', async () => {
     const { llm } = writes({ goalReached: true, goalEvidence: 'Yes, please', contactName: 'Bob' })
     expect(await wrapUpCall(llm, { ...request, goal: null }, never)).toMatchObject({
       goalReached: false,

@@ -59,26 +59,26 @@ function play({ voice = [], tones = [], words = [], untilMs, sttMs = 100 }: Scri
 }
 
 describe('a person', () => {
-  it('who says hello and waits is known half a second later', () => {
+  it('who says hello and waits is detected half a second later', () => {
     const { results } = play({ voice: [[500, 900]], words: [[900, 'Hello?']], untilMs: 6000 })
     expect(results).toMatchObject([{ result: 'human', rule: 'short_greeting', before: null, talking: false }])
     expect(results[0]!.atMs).toBeGreaterThan(1250)
     expect(results[0]!.atMs).toBeLessThan(1450)
   })
 
-  it('is known without words too, a little later', () => {
+  it('is detected without words, later', () => {
     const { results } = play({ voice: [[500, 900]], words: null, untilMs: 6000 })
     expect(results).toMatchObject([{ result: 'human', rule: 'short_greeting' }])
     expect(results[0]!.atMs).toBeLessThan(1650)
   })
 
-  it('is not kept waiting by a recogniser that hangs', () => {
+  it('is not delayed by a hanging STT', () => {
     const { results } = play({ voice: [[500, 900]], sttMs: 60_000, untilMs: 6000 })
     expect(results).toMatchObject([{ result: 'human' }])
     expect(results[0]!.atMs).toBeLessThan(2000)
   })
 
-  it('who answers for a firm is not decided before the end, and is a person then', () => {
+  it('with a company greeting is a person after the greeting ends', () => {
     const { results } = play({
       voice: [[300, 4000]],
       words: [
@@ -92,17 +92,17 @@ describe('a person', () => {
     expect(results[1]!.atMs).toBeLessThan(4700)
   })
 
-  it('who asks for patience does not become a machine', () => {
+  it('who says "one moment" is no machine', () => {
     const words: [number, string][] = [[500, 'Thank you for calling Doctor Wilson, can you hold please?']]
     expect(play({ voice: [[300, 3000]], words, untilMs: 8000 }).last).toMatchObject({ result: 'human' })
   })
 
-  it('whose television goes on behind a hello is not a recording', () => {
+  it('with a television behind a hello is no recording', () => {
     const { results } = play({ voice: [[300, 9000]], words: [[600, 'Hello? Hello?']], untilMs: 9000 })
     expect(results).toMatchObject([{ result: 'human', rule: 'words' }])
   })
 
-  it('whose line beeps much later stays a person', () => {
+  it('with a late beep stays a person', () => {
     const { last } = play({
       voice: [
         [500, 900],
@@ -117,7 +117,7 @@ describe('a person', () => {
 })
 
 describe('a voicemail', () => {
-  it('whose greeting is hardly a voice, but for the beep, gets its message', () => {
+  it('with a barely voiced greeting is detected by the beep', () => {
     const { effects, last } = play({ voice: [[500, 520]], tones: [[1000, 600, 940]], words: null, untilMs: 60_000 })
     expect(last).toMatchObject({ result: 'voicemail', rule: 'beep' })
     expect(effects.filter(effect => effect.type === 'speak')).toHaveLength(1)
@@ -132,13 +132,13 @@ describe('a voicemail', () => {
     untilMs: 12_000,
   }
 
-  it('is known by its words before it ends', () => {
+  it('is detected by its words before it ends', () => {
     const { results } = play(greeting)
     expect(results).toMatchObject([{ result: 'voicemail', rule: 'words', found: 'youve reached' }])
     expect(results[0]!.atMs).toBeLessThan(2300)
   })
 
-  it('listens after its beep', () => {
+  it('records after its beep', () => {
     const { effects } = play({ ...greeting, tones: [[1000, 6400, 6800]] })
     const speak = effects.filter(effect => effect.type === 'speak')
     expect(speak).toMatchObject([{ rule: 'beep' }])
@@ -146,19 +146,19 @@ describe('a voicemail', () => {
     expect(speak[0]!.nowMs).toBeLessThan(6900)
   })
 
-  it('listens after a silence when there is no beep', () => {
+  it('records after a silence without a beep', () => {
     const speak = play(greeting).effects.filter(effect => effect.type === 'speak')
     expect(speak).toMatchObject([{ rule: 'silence' }])
     expect(speak[0]!.nowMs).toBeGreaterThan(8400)
     expect(speak[0]!.nowMs).toBeLessThan(9000)
   })
 
-  it('that never ends is given up on', () => {
+  it('that never ends is abandoned', () => {
     const { effects } = play({ ...greeting, voice: [[300, 60_000]], untilMs: 60_000 })
     expect(effects.filter(effect => effect.type === 'speak')).toMatchObject([{ rule: 'timeout' }])
   })
 
-  it('whose beep came before its words were read listens at once', () => {
+  it('whose beep precedes the transcription records at once', () => {
     const { effects } = play({
       voice: [[300, 1100]],
       words: [[1100, 'Leave a message.']],
@@ -170,7 +170,7 @@ describe('a voicemail', () => {
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
-  it('that sounded like a person is found out by the beep', () => {
+  it('that sounded like a person is detected by the beep', () => {
     const { results, effects } = play({
       voice: [[300, 1200]],
       words: [[1200, 'You know what to do.']],
@@ -184,7 +184,7 @@ describe('a voicemail', () => {
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
-  it('that pauses after its hello is found out by its next words', () => {
+  it('that pauses after its hello is detected by its next words', () => {
     const { results } = play({
       voice: [
         [300, 700],
@@ -200,7 +200,7 @@ describe('a voicemail', () => {
     expect(results[1]!.atMs).toBeLessThan(3600)
   })
 
-  it('that nobody can read is known by its length alone', () => {
+  it('without transcription is detected by its length', () => {
     const { results } = play({ ...greeting, voice: [[300, 9000]], words: null })
     expect(results).toMatchObject([
       { result: 'unknown', rule: 'undecided' },
@@ -208,7 +208,7 @@ describe('a voicemail', () => {
     ])
   })
 
-  it('that nobody can read and that pauses is known by its beep', () => {
+  it('without transcription is detected by its beep', () => {
     const { results, effects } = play({
       voice: [
         [300, 3800],
@@ -223,7 +223,7 @@ describe('a voicemail', () => {
     expect(effects.find(effect => effect.type === 'speak')).toMatchObject({ rule: 'beep' })
   })
 
-  it('that says it takes no message is not waited for', () => {
+  it('that accepts no message is not awaited', () => {
     const full = play({ ...greeting, words: [[1500, 'The mailbox is full and cannot accept messages']] })
     expect(full.effects.filter(({ type }) => type === 'speak' || type === 'no_message')).toMatchObject([
       { type: 'no_message' },
@@ -242,7 +242,7 @@ describe('a voicemail', () => {
 })
 
 describe('other machines', () => {
-  it('that screen a call may turn into a voicemail, not the other way', () => {
+  it('that screen a call may become voicemail, never the reverse', () => {
     const { results } = play({
       voice: [
         [300, 3000],
@@ -257,12 +257,12 @@ describe('other machines', () => {
     expect(results.map(({ result }) => result)).toEqual(['screening', 'voicemail'])
   })
 
-  it('that answer a fax are known within 600 ms, those that call one by half a second of 1100 Hz', () => {
+  it('that answer as a fax are detected within 600 ms, those that send one by half a second of 1100 Hz', () => {
     expect(play({ tones: [[2100, 500, 3500]], untilMs: 4000 }).results).toMatchObject([{ result: 'fax', atMs: 1000 }])
     expect(play({ tones: [[1100, 500, 1000]], untilMs: 4000 }).results).toMatchObject([{ result: 'fax' }])
   })
 
-  it('of a carrier are known by their three notes', () => {
+  it('of a carrier are detected by special information tones', () => {
     const tones: [number, number, number][] = [
       [950, 500, 820],
       [1400, 820, 1160],
@@ -273,7 +273,7 @@ describe('other machines', () => {
     ])
   })
 
-  it('with words that a person may say too are known when they do not stop', () => {
+  it('with ambiguous words is detected when it does not stop', () => {
     const words: [number, string][] = [[800, 'Welcome to the public library']]
     expect(play({ voice: [[300, 8000]], words, untilMs: 8000 }).results).toMatchObject([
       { result: 'unknown', rule: 'undecided', talking: true },
@@ -283,8 +283,8 @@ describe('other machines', () => {
   })
 })
 
-describe('nobody', () => {
-  it('who says nothing is unknown after 2.5 s, and a person as soon as one speaks', () => {
+describe('no answer', () => {
+  it('who says nothing is unknown after 2.5 s, and a person once speaking', () => {
     const { results } = play({ voice: [[5000, 5600]], words: [[5600, 'Hello?']], untilMs: 8000 })
     expect(results).toMatchObject([
       { result: 'unknown', rule: 'silence' },
@@ -293,20 +293,20 @@ describe('nobody', () => {
     expect(results[0]!.atMs).toBeLessThan(2600)
   })
 
-  it('is a click that a detector takes for a voice for a moment', () => {
+  it('ignores a click that the VAD takes for voice', () => {
     // The detector of this script says "voice" for 86 ms more than there is.
     const { results } = play({ voice: [[300, 310]], words: [[300, 'You']], untilMs: 3000 })
     expect(results).toMatchObject([{ result: 'unknown', rule: 'silence' }])
   })
 
-  it('is a ringing tone, though a detector takes it for a voice', () => {
+  it('ignores a ringing tone that the VAD takes for voice', () => {
     const { results } = play({ voice: [[300, 1000]], tones: [[425, 200, 1200]], untilMs: 3000 })
     expect(results).toMatchObject([{ result: 'unknown', rule: 'silence' }])
   })
 })
 
-describe('what is asked', () => {
-  it('is a handful of readings, always from the first voice, none twice', () => {
+describe('transcription requests', () => {
+  it('are few, start at the first voice, and never repeat', () => {
     const { effects } = play({ voice: [[300, 5000]], words: [], untilMs: 5000 })
     const asks = effects.filter(effect => effect.type === 'transcribe')
     expect(asks.length).toBeLessThanOrEqual(9)
@@ -315,7 +315,7 @@ describe('what is asked', () => {
     expect(asks.filter(({ toMs }) => toMs < 3200).length).toBeGreaterThanOrEqual(5)
   })
 
-  it('ends some time after a person was found', () => {
+  it('ends some time after a person was detected', () => {
     const { effects } = play({
       voice: [
         [300, 700],
@@ -328,7 +328,7 @@ describe('what is asked', () => {
   })
 })
 
-describe('whatever comes', () => {
+describe('random inputs', () => {
   /** Park and Miller. */
   function randomFrom(seed: number): () => number {
     let last = seed
@@ -338,7 +338,7 @@ describe('whatever comes', () => {
     }
   }
 
-  it('a message is begun at most once, and only to a voicemail; a machine never becomes a person', () => {
+  it('starts at most one message, only for voicemail; a machine never becomes a person', () => {
     const sayings = [
       '',
       'Hello?',
@@ -374,7 +374,7 @@ describe('whatever comes', () => {
   })
 })
 
-it('has a word for the record', () => {
+it('maps results to the record', () => {
   expect((['human', 'voicemail', 'ivr', 'fax', 'screening', 'unknown', null] as const).map(answeredBy)).toEqual([
     'human',
     'machine',

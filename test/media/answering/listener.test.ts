@@ -38,7 +38,7 @@ function setUp(read: (fromMs: number, toMs: number) => Promise<string>) {
 const voiceLike = (ms: number) => tone([180, 310, 700, 1230], ms)
 
 describe('the listener', () => {
-  it('tells a person, from words that were read', async () => {
+  it('detects a person from transcribed words', async () => {
     const { listener, told, play } = setUp(async () => 'Hello?')
     await play(silence(400), false)
     await play(voiceLike(500), true)
@@ -50,7 +50,7 @@ describe('the listener', () => {
     expect(listener.done).toBe(true)
   })
 
-  it('tells a voicemail and when it listens, by the real sound of its beep', async () => {
+  it('detects voicemail and its recording start by a real beep', async () => {
     const { listener, told, play } = setUp(async () => 'Please leave a message')
     await play(concatPcm([silence(300)]), false)
     await play(voiceLike(1500), true)
@@ -61,14 +61,14 @@ describe('the listener', () => {
     expect(listener.done).toBe(true)
   })
 
-  it('goes by cadence when nobody can read', async () => {
+  it('uses cadence without STT', async () => {
     const { told, play } = setUp(() => Promise.reject(new Error('language')))
     await play(voiceLike(500), true)
     await play(silence(1500), false)
     expect(told).toEqual(['human by short_greeting'])
   })
 
-  it('says nothing after the call has ended, whatever still comes back', async () => {
+  it('reports nothing after the end', async () => {
     let answer = (_text: string) => {}
     const { told, play, stopped } = setUp(() => new Promise(resolve => (answer = resolve)))
     await play(voiceLike(1200), true)

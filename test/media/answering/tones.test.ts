@@ -27,18 +27,18 @@ function tonesIn(pcm: Int16Array): Tone[] {
 const around = (pcm: Int16Array) => concatPcm([silence(310), pcm, silence(300)])
 const noisy = (pcm: Int16Array, level: number) => pcm.map(sample => sample + (Math.random() - 0.5) * level)
 
-describe('a frame', () => {
-  it.each([400, 437, 850, 1004, 1400, 2100, 2200])('of %i Hz is told to a few Hz', hz => {
+describe('a silent frame', () => {
+  it.each([400, 437, 850, 1004, 1400, 2100, 2200])('of %i Hz is measured within a few Hz', hz => {
     const { hz: found, purity } = measureTone(throughUlaw(tone([hz], 60)).subarray(160, 320), RATE)
     expect(Math.abs(found - hz)).toBeLessThan(6)
     expect(purity).toBeGreaterThan(0.95)
   })
 
-  it('of a key is two tones, and so none', () => {
+  it('excludes DTMF', () => {
     expect(measureTone(tone([770, 1336], 60).subarray(160, 320), RATE).purity).toBeLessThan(0.7)
   })
 
-  it('of silence is not looked at', () => {
+  it('is not analysed', () => {
     expect(measureTone(silence(20), RATE)).toEqual({ level: 0, hz: 0, purity: 0 })
   })
 })
@@ -49,7 +49,7 @@ describe('a tone', () => {
     [1000, 400],
     [1400, 250],
     [2180, 1500],
-  ])('of %i Hz and %i ms is a beep, its ends known to a frame or two', (hz, ms) => {
+  ])('of %i Hz and %i ms is a beep, exact to two frames', (hz, ms) => {
     const [beep, ...more] = tonesIn(around(tone([hz], ms)))
     expect(more).toEqual([])
     expect(isBeep(beep!)).toBe(true)
@@ -57,18 +57,18 @@ describe('a tone', () => {
     expect(Math.abs(beep!.endMs - 310 - ms)).toBeLessThanOrEqual(30)
   })
 
-  it('is found in noise 12 dB below it, and when it is faint', () => {
+  it('is detected at 12 dB below noise, and when faint', () => {
     expect(tonesIn(noisy(around(tone([1000], 400)), 4000)).filter(isBeep)).toHaveLength(1)
     expect(tonesIn(around(tone([1000], 400, 400))).filter(isBeep)).toHaveLength(1)
   })
 
-  it('of a fax that answers is none other', () => {
+  it('of an answering fax is no other tone', () => {
     expect(tonesIn(around(tone([2100], 2600))).map(isFaxAnswer)).toEqual([true])
     expect(tonesIn(around(tone([2000], 2600))).map(isFaxAnswer)).toEqual([false])
     expect(tonesIn(around(tone([2100], 300))).map(isFaxAnswer)).toEqual([false])
   })
 
-  it('of a fax that answers is one, though its phase turns every 450 ms', () => {
+  it('of an answering fax tolerates phase reversals every 450 ms', () => {
     const half = tone([2100], 450)
     const turned = gain(half, -1)
     expect(tonesIn(around(concatPcm([half, turned, half, turned]))).some(isFaxAnswer)).toBe(true)
@@ -79,7 +79,7 @@ describe('a tone', () => {
     expect(tonesIn(around(tone([1100], 1500))).map(isFaxCall)).toEqual([false])
   })
 
-  it('and two more, rising, come before an announcement', () => {
+  it('with two rising ones precedes an announcement (SIT)', () => {
     const notes = (...hz: number[]) => tonesIn(around(concatPcm(hz.map(f => tone([f], 330)))))
     expect(isSit(notes(950, 1400, 1800))).toBe(true)
     expect(isSit(notes(914, 1371, 1777))).toBe(true)
@@ -88,8 +88,8 @@ describe('a tone', () => {
   })
 })
 
-describe('what is no tone', () => {
-  it('is all speech of the corpus', () => {
+describe('other sounds', () => {
+  it('includes all speech of the corpus', () => {
     const clips = index().filter(clip => clip.file !== null && !clip.before && !clip.after)
     const wrong = clips
       .map(clip => ({ id: clip.id, tones: tonesIn(soundOf(clip, babbleOf(clips, clip.split)).pcm).filter(isBeep) }))
@@ -98,7 +98,7 @@ describe('what is no tone', () => {
     expect(wrong).toEqual([])
   })
 
-  it('is a sliding whistle, a warble, noise', () => {
+  it('includes whistles, warbles and noise', () => {
     const slide = silence(800)
     for (let i = 0, phase = 0; i < slide.length; i++) {
       phase += (2 * Math.PI * (600 + i / 5)) / RATE

@@ -91,8 +91,8 @@ describe('at 5 % loss, speech', () => {
   })
 })
 
-describe('a hole', () => {
-  it.each([8000, 16_000])('in a steady voice at %i Hz is without a click at either end', rate => {
+describe('a gap', () => {
+  it.each([8000, 16_000])('in a steady voice at %i Hz has no click at either end', rate => {
     const samples = rate / 50
     const concealer = createConcealer(rate)
     const voice = (n: number) => tone(130, rate, samples, 8000, n * samples)
@@ -106,7 +106,7 @@ describe('a hole', () => {
     expect(rms(heard[5]!)).toBeGreaterThan(4000)
   })
 
-  it('that lasts fades, and is silence after 60 ms', () => {
+  it('fades to silence after 60 ms', () => {
     const concealer = createConcealer(8000)
     for (let n = 0; n < 5; n++) concealer.good(tone(200, 8000, 160, 8000, n * 160))
     const levels = [0, 1, 2, 3, 4].map(() => rms(concealer.lost(160)))
@@ -115,13 +115,13 @@ describe('a hole', () => {
     expect(levels.slice(3)).toEqual([0, 0])
   })
 
-  it('at the very start is silence', () => {
+  it('at the start is silence', () => {
     expect([...createConcealer(8000).lost(160)]).toEqual(Array(160).fill(0))
   })
 })
 
 describe.each(['PCMU', 'PCMA', 'G722', 'opus'] as const)('%s', codec => {
-  it('carries a voice through 5 % loss', async () => {
+  it('keeps speech intelligible at 5 % loss', async () => {
     const { sampleRate } = CODECS[codec]
     const [encoder, decoder] = [createEncoder(codec, { fec: true, maxBitrate: null }), createDecoder(codec)]
     const samples = sampleRate / 50

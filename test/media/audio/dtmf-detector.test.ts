@@ -57,7 +57,7 @@ const noisy = (pcm: Int16Array, db: number) => {
 }
 
 describe('a key', () => {
-  it('of every kind is told once, of 40 ms already', () => {
+  it('is reported once, from 40 ms', () => {
     for (const key of KEYS) expect(heard(press(key, { ms: 40 })), key).toEqual(always(key))
   })
 
@@ -84,7 +84,7 @@ describe('a key', () => {
     expect(keysIn(throughUlaw(noisy(concatPcm([sound, silence(80)]), 15)))).toBe(keys.join(''))
   })
 
-  it('pressed twice with 40 ms between is two, held for long is one, and a drop-out of 10 ms is none', () => {
+  it('counts twice after 40 ms, once when held, and once across a 10 ms drop-out', () => {
     expect(heard(concatPcm([press('5', { ms: 40 }), silence(40), press('5', { ms: 40 })]))).toEqual(always('55'))
     expect(heard(press('5', { ms: 3000 }))).toEqual(always('5'))
     const broken = press('5', { ms: 120 })
@@ -103,14 +103,14 @@ describe('a key', () => {
     expect(keysIn(concatPcm(frames), rate)).toBe('1#90')
   })
 
-  it('comes whole out of pieces of any size', () => {
+  it('is detected in chunks of any size', () => {
     const sound = throughUlaw(concatPcm([silence(30), press('7'), silence(50), press('8'), silence(50)]))
     for (const frame of [1, 7, 80, 333]) expect(keysIn(sound, RATE, frame)).toBe('78')
   })
 })
 
-describe('no key', () => {
-  it('is a tone that is too short, too weak, too far off, or one-sided', () => {
+describe('other sounds', () => {
+  it('include tones that are short, weak, off-frequency or single', () => {
     const wrong: Press[] = [{ ms: 20 }, { low: -45, high: -45 }, { off: 0.035 }, { off: -0.035 }]
     const sided: Press[] = [{ high: -22 }, { low: -18 }]
     for (const how of [...wrong, ...sided]) {
@@ -129,11 +129,11 @@ describe('no key', () => {
     expect(keysIn(throughUlaw(tone(hz, 2000)))).toBe('')
   })
 
-  it('is noise', () => {
+  it('include noise', () => {
     expect(keysIn(throughUlaw(noisy(silence(30_000), 0)))).toBe('')
   })
 
-  it('is anything that people say, at any loudness', () => {
+  it('include speech at any level', () => {
     const corpus = join(import.meta.dirname, '../../corpus')
     const files = readdirSync(corpus, { recursive: true, encoding: 'utf8' }).filter(name => /\.(ul|wav)$/.test(name))
     let seconds = 0

@@ -23,22 +23,22 @@ describe('G.722', () => {
     ['full scale noise', noise(32_000, 100), '378c0ea90ec0dd830e8938900c75f697'],
     ['quiet noise', noise(32_000, 3), 'be90857543796e5ed5f691156a6226cc'],
     ['a square wave at the rails', square, '20e70168e306e807292227f369b67d00'],
-  ])('codes %s to the very bytes of another implementation', (_name, pcm, bytes) => {
+  ])('encodes %s identically to the reference', (_name, pcm, bytes) => {
     expect(sha(new G722Encoder().encode(pcm))).toBe(bytes)
   })
 
-  it('decodes to the very samples of another implementation', () => {
+  it('decodes identically to the reference', () => {
     expect(sha(bytesOf(there(noise(32_000, 3))))).toBe('bb62d85eb22f758ee8bd9e87cf8dfe52')
   })
 
-  it('stays within 16 bits where that one runs over, whatever comes', () => {
+  it('clips to 16 bits', () => {
     const [first, last] = [there(square).indexOf(32_767), there(square).indexOf(-32_768)]
     expect(Math.min(first, last)).toBeGreaterThan(0)
     const bytes = Uint8Array.from({ length: 20_000 }, (_, i) => (i * 7919 + (i >> 3) * 104_729) & 0xff)
     expect(new G722Decoder().decode(bytes)).toHaveLength(40_000)
   })
 
-  it('keeps speech, a tone in each band among it', () => {
+  it('preserves speech and a tone in each band', () => {
     // The two filters together take 22 samples.
     const signalToNoise = (pcm: Int16Array) => {
       const heard = there(pcm)
@@ -56,7 +56,7 @@ describe('G.722', () => {
     expect(signalToNoise(speech(16_000))).toBeGreaterThan(20)
   })
 
-  it('is a stream: it does not matter how it is cut', () => {
+  it('is independent of chunk sizes', () => {
     const pcm = noise(3200, 20)
     const [whole, encoder, decoder] = [there(pcm), new G722Encoder(), new G722Decoder()]
     const parts: number[] = []
@@ -65,7 +65,7 @@ describe('G.722', () => {
     expect(parts).toEqual([...whole])
   })
 
-  it('takes odd ends and nothing', () => {
+  it('accepts odd lengths and empty input', () => {
     expect(new G722Encoder().encode(new Int16Array(3))).toHaveLength(1)
     expect(new G722Decoder().decode(new Uint8Array(0))).toHaveLength(0)
     expect(createConcealer(16_000).good(new Int16Array(0))).toHaveLength(0)

@@ -7,7 +7,7 @@ const taken = (sound: WaitingAudio, ms: number) => concatPcm(Array.from({ length
 
 describe('music', () => {
   it.each([8000, 16_000, 48_000])(
-    'at %i Hz goes on for ever, never loud, never silent for long, without clicks',
+    'at %i Hz plays endlessly without loud parts, long silence or clicks',
     rate => {
       const pcm = taken(createMusic(rate), 20_000)
       expect(pcm.length).toBe(rate * 20)

@@ -3,7 +3,7 @@ import { mix } from '../../../media/audio/mix.ts'
 
 const pcm = (...samples: number[]) => Int16Array.from(samples)
 
-describe('two voices in one', () => {
+describe('mixing', () => {
   it.each([
     ['nobody', null, null, null],
     ['the first', pcm(1, 2), null, pcm(1, 2)],
@@ -15,7 +15,7 @@ describe('two voices in one', () => {
     expect(mix(a, b)).toEqual(both)
   })
 
-  it('leaves what it was given as it was', () => {
+  it('does not change its input', () => {
     const [a, b] = [pcm(1), pcm(2)]
     mix(a, b)
     expect([a, b]).toEqual([pcm(1), pcm(2)])

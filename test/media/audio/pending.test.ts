@@ -11,13 +11,13 @@ function drain(sound: PendingAudio, frame: number): Int16Array {
   return Int16Array.from(all)
 }
 
-describe('sound on its way', () => {
+describe('pending audio', () => {
   it.each([
     [22_050, 48_000],
     [24_000, 8000],
     [8000, 48_000],
     [8000, 8000],
-  ])('of %i Hz is the same at %i Hz, in however many pieces it comes', (from, to) => {
+  ])('from %i Hz is the same at %i Hz for any chunks', (from, to) => {
     const pcm = sine(from / 2, from)
     const resampler = createResampler(from, to)
     const whole = [...resampler.push(pcm), ...resampler.flush()]
@@ -28,7 +28,7 @@ describe('sound on its way', () => {
     expect([...drain(sound, to / 50)]).toEqual(whole.slice(0, to / 2))
   })
 
-  it('gives out nothing that is not surely there, and all of it in the end', () => {
+  it('outputs only what is final, and everything in the end', () => {
     const sound = new PendingAudio(48_000)
     sound.write(sine(441, 22_050), 22_050)
     const early = sound.available
@@ -41,7 +41,7 @@ describe('sound on its way', () => {
     expect(drain(sound, 480)).toHaveLength(960 - early)
   })
 
-  it('may change its rate on the way', () => {
+  it('supports a change of rate', () => {
     const sound = new PendingAudio(8000)
     sound.write(sine(1600, 16_000), 16_000)
     sound.write(sine(2205, 22_050), 22_050)

@@ -12,7 +12,7 @@ it.each([
   [16_000, 8000],
   [48_000, 8000],
   [8000, 48_000],
-])('from %i to %i Hz a tone comes out as it is', (from, to) => {
+])('resamples a tone from %i to %i Hz', (from, to) => {
   const pipe = new AudioPipe(from, to)
   let heard = 0
   for (let n = 0; n < 100; n++) {
@@ -25,7 +25,7 @@ it.each([
   expect(heard).toBeGreaterThan(95)
 })
 
-it('that runs dry is silent until there is enough again', () => {
+it('is silent after running empty until refilled', () => {
   const pipe = new AudioPipe(8000, 8000)
   for (let n = 0; n < 3; n++) pipe.push(frameOf(8000, n))
   expect([1, 2, 3, 4].map(() => pipe.pull() !== null)).toEqual([true, true, true, false])
@@ -35,7 +35,7 @@ it('that runs dry is silent until there is enough again', () => {
   expect(pipe.pull()).not.toBeNull()
 })
 
-it('never holds more than 120 ms: a burst, or a clock that is faster, is cut', () => {
+it('never holds more than 120 ms', () => {
   const pipe = new AudioPipe(8000, 8000)
   for (let n = 0; n < 500; n++) pipe.push(frameOf(8000, n))
   let frames = 0

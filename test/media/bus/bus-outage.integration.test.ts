@@ -31,7 +31,7 @@ const withXadd = (redis: Redis, xadd: (...args: never[]) => Promise<unknown>) =>
   })
 
 describe('a claim', () => {
-  it('that is sent again because its answer was lost is still ours, and another try is not', () =>
+  it("that is repeated after a lost reply still succeeds; another engine's fails", () =>
     world(async (redis, prefix) => {
       const keys = busKeys(prefix)
       let again = true
@@ -52,7 +52,7 @@ describe('a claim', () => {
 })
 
 describe('an engine', () => {
-  it('whose Redis is away is told in time that an ask has no answer, and nothing is left unhandled', () =>
+  it('without Redis gets timeouts in time, and no unhandled rejection', () =>
     world(async (redis, prefix) => {
       const unhandled: unknown[] = []
       const note = (reason: unknown) => unhandled.push(reason)
@@ -70,7 +70,7 @@ describe('an engine', () => {
       await bus.close()
     }))
 
-  it('sends an event again that Redis refused, with the same number', () =>
+  it('resends a rejected event with the same number', () =>
     world(async (redis, prefix) => {
       let refusals = 1
       const full = withXadd(redis, (...args) =>
@@ -87,7 +87,7 @@ describe('an engine', () => {
 })
 
 describe('control', () => {
-  it('is not held up by what is no JSON at all', () =>
+  it('skips invalid JSON', () =>
     world(async (redis, prefix) => {
       const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
       await redis.xadd(busKeys(prefix).events, '*', 'event', '{"type":')

@@ -45,7 +45,7 @@ const place = (call: CallPlan, inMs = 60_000) =>
 const count = (calls: string[]) => new Map(calls.map(id => [id, calls.filter(other => other === id).length]))
 
 describe('commands', () => {
-  it('reach exactly one of several engines, once, also when offered twice', async () => {
+  it('reach exactly one engine, once', async () => {
     const taken: string[] = []
     for (const name of ['e1', 'e2', 'e3'])
       keep(
@@ -61,7 +61,7 @@ describe('commands', () => {
     expect([...count(taken).values()]).toEqual(calls.map(() => 1))
   })
 
-  it('are not taken by an engine that is full', async () => {
+  it('are not claimed by a full engine', async () => {
     let room = 0
     const taken: string[] = []
     keep(
@@ -77,7 +77,7 @@ describe('commands', () => {
     await until(() => taken.length === 1)
   })
 
-  it('die with their deadline', async () => {
+  it('expire at their deadline', async () => {
     const [stale, fresh] = [plan(), plan()]
     await place(stale, -1)
     await place(fresh)
@@ -92,7 +92,7 @@ describe('commands', () => {
     expect(taken).toEqual([fresh.call_id])
   })
 
-  it('are taken by an engine or withdrawn by control, never both', async () => {
+  it('are claimed by an engine or withdrawn by control, never both', async () => {
     const taken = new Set<string>()
     keep(
       engineNamed('racer').onPlace(
@@ -113,7 +113,7 @@ describe('commands', () => {
     expect([...taken].filter(id => withdrawn.has(id))).toEqual([])
   })
 
-  it('given to an engine in the moment of its death are dialled by another', async () => {
+  it('delivered to a dying engine are dialled by another', async () => {
     const { commands } = busKeys(prefix)
     await redis.xgroup('CREATE', commands, 'engines', '0', 'MKSTREAM').catch(() => {})
     const call = plan()
@@ -132,7 +132,7 @@ describe('commands', () => {
     expect(taken).toEqual([call.call_id])
   })
 
-  it('find the engine that holds the call', async () => {
+  it('reach the engine of the call', async () => {
     const engine = engineNamed('holder')
     const call = plan()
     keep(
@@ -155,7 +155,7 @@ describe('commands', () => {
 })
 
 describe('events', () => {
-  it('come in the order of their call, numbered, and are acknowledged after the handler', async () => {
+  it('arrive in order and numbered, and are acknowledged after the handler', async () => {
     const seen: CallEvent[] = []
     keep(control.onEvents(async event => void ('call_id' in event && seen.push(event as CallEvent))))
     const call = plan()
@@ -166,7 +166,7 @@ describe('events', () => {
     await until(async () => ((await redis.xpending(busKeys(prefix).events, 'control')) as [number])[0] === 0)
   })
 
-  it('that a dead consumer left are taken over by another', async () => {
+  it('of a dead consumer are taken over', async () => {
     const keys = busKeys(prefix)
     const emit = engineNamed('e').emitter(plan())
     await emit({ type: 'call.ringing' })
@@ -181,7 +181,7 @@ describe('events', () => {
     expect(seen[0]!.type).toBe('call.ringing')
   })
 
-  it('that do not fit the contract are put aside, and hold nobody up', async () => {
+  it('that do not match the schema go to the dead-letter stream', async () => {
     const keys = busKeys(prefix)
     const seen: BusEvent[] = []
     keep(control.onEvents(async event => void seen.push(event)))
@@ -191,7 +191,7 @@ describe('events', () => {
     expect(await redis.xlen(keys.deadEvents)).toBe(1)
   })
 
-  it('are forgotten when they are handled and old, and not before', async () => {
+  it('are trimmed when handled and old', async () => {
     const keys = busKeys(prefix)
     const old = async (ms: number) => redis.xadd(keys.events, `${ms}-0`, 'event', '{"type":"call.invented"}')
     await Promise.all([old(1000), old(2000), old(3000)])
@@ -214,7 +214,7 @@ describe('events', () => {
     expect(await redis.xlen(keys.events)).toBe(1) // the young one, for those who follow
   })
 
-  it('can be followed for one call from where one was', async () => {
+  it('can be followed for one call from a position', async () => {
     const [one, other] = [plan(), plan()]
     const engine = engineNamed('e')
     const emit = engine.emitter(one)
@@ -228,7 +228,7 @@ describe('events', () => {
   })
 })
 
-describe('asks', () => {
+describe('requests', () => {
   const extend = { call_id: randomUUID(), owner_id: randomUUID(), talked_ms: 1000 }
 
   it('are answered', async () => {
@@ -248,7 +248,7 @@ describe('asks', () => {
     expect(answers.map(answer => answer.paid_ms)).toEqual(Array.from({ length: 20 }, (_, i) => 60_000 + i))
   })
 
-  it('without an answer in time are told so, as is a handler that fails', async () => {
+  it('time out, also when a handler fails', async () => {
     const engine = engineNamed('e')
     await expect(engine.request('call.extend', extend, 100)).rejects.toThrow(RequestTimeout)
     keep(
@@ -264,7 +264,7 @@ describe('asks', () => {
 })
 
 describe('trunks', () => {
-  it('reach the engines sealed, at the start and at each change', async () => {
+  it('reach engines sealed, at start and at each change', async () => {
     const trunk = {
       id: randomUUID(),
       owner_id: randomUUID(),
@@ -297,7 +297,7 @@ describe('trunks', () => {
 })
 
 describe('the seal', () => {
-  it('opens only what it sealed, for what it was sealed for', () => {
+  it('opens only its own data with the same associated data', () => {
     const sealed = sealer.seal({ key: 'value' }, 'call-1')
     expect(sealer.open(sealed, 'call-1')).toEqual({ key: 'value' })
     expect(() => sealer.open(sealed, 'call-2')).toThrow()

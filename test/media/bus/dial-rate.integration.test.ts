@@ -22,8 +22,8 @@ function most(times: readonly number[]): number {
   return Math.max(0, ...sorted.map((from, index) => sorted.slice(index).filter(at => at < from + 1000).length))
 }
 
-describe('turns', () => {
-  it('are never more than the trunk takes in a second, in the order they are asked for, and none is lost', async () => {
+describe('rate tokens', () => {
+  it('never exceed the rate of the trunk, in order and without loss', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 20 }),
@@ -51,7 +51,7 @@ describe('turns', () => {
     )
   })
 
-  it('that would come too late are not given, and cost those who come after nothing', async () => {
+  it('beyond the maximum wait are not issued, at no cost for others', async () => {
     const key = keyOf(randomUUID())
     const ask = (patience: number, at: number) => redis.eval(TAKE_RATE_TOKEN, 1, key, 1000, patience, at)
     expect(Number(await ask(0, 5000))).toBe(0)
@@ -94,7 +94,7 @@ describe('dials', () => {
     }
   }
 
-  it('of a process that stood still are spread again, among those of others', async () => {
+  it('of a stalled process take new tokens', async () => {
     const [trunkId, made, maxCps] = [randomUUID(), [] as number[], 20]
     const [one, other] = [stalling(), stalling()]
     const [first, second] = [one, other].map(({ clock }) => dialer(clock, trunkId, maxCps, made))
@@ -112,7 +112,7 @@ describe('dials', () => {
     expect(after.at(-1)! - after[0]!).toBeGreaterThan((after.length - 1) * 0.9 * rateTokenMs(maxCps) - MAX_LATE_MS * 2)
   })
 
-  it('that Redis kept waiting are spread again', async () => {
+  it('delayed by Redis take new tokens', async () => {
     const [trunkId, made, maxCps] = [randomUUID(), [] as number[], 10]
     const dial = dialer(systemClock, trunkId, maxCps, made)
     const held = { eval: (...args: Parameters<Redis['eval']>) => stood.then(() => redis.eval(...args)) }
@@ -131,7 +131,7 @@ describe('dials', () => {
     expect(sorted.at(-1)! - sorted[0]!).toBeGreaterThan(7 * 0.9 * rateTokenMs(maxCps) - MAX_LATE_MS * 2)
   })
 
-  it('are given up when it takes too long, when Redis says nothing, and when nobody wants them any more', async () => {
+  it('are abandoned after the maximum wait, without Redis, and on abort', async () => {
     const [trunkId, made] = [randomUUID(), [] as number[]]
     const dial = dialer(systemClock, trunkId, 0.01, made) // a turn in 105 s
     expect(await dial()).toBe(true)

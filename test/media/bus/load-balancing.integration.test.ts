@@ -23,7 +23,7 @@ import { quietLog, until } from '../../support/world.ts'
 
 const places = (calls: number, capacity: number) => ({ calls, capacity })
 
-describe('an engine hesitates', () => {
+describe('hesitation before a claim', () => {
   it.each([
     ['not at all when it is alone', places(9, 10), [], 0],
     ['not at all when the others are full or take none', places(9, 10), [places(5, 5), places(0, 0)], 0],
@@ -38,7 +38,7 @@ describe('an engine hesitates', () => {
     expect(hesitation(own, others)).toBe(ms)
   })
 
-  it('longer with each call of its own, and less with each of the freest', () => {
+  it('is longer with each own call, and shorter with each call of the least loaded', () => {
     const own = Array.from({ length: 30 }, (_, calls) => hesitation(places(calls, 30), [places(0, 10)]))
     expect(own).toEqual(own.toSorted((one, other) => one - other))
     const theirs = Array.from({ length: 10 }, (_, calls) => hesitation(places(20, 30), [places(calls, 10)]))
@@ -47,7 +47,7 @@ describe('an engine hesitates', () => {
   })
 })
 
-describe('an engine reads', () => {
+describe('reads of an engine', () => {
   it.each([
     ['all that it can take when it is alone', places(2, 50), [], 48],
     ['all that it can take when nobody else has room', places(2, 50), [places(9, 9)], 48],
@@ -59,7 +59,7 @@ describe('an engine reads', () => {
   })
 })
 
-describe('calls that come in', () => {
+describe('inbound calls', () => {
   const at = (calls: number, capacity: number, signalling?: string, accepting = true) => ({
     calls,
     capacity,
@@ -82,7 +82,7 @@ describe('calls that come in', () => {
     expect(shouldAccept(own, others)).toBe(inTurn)
   })
 
-  it('are never all sent away, whatever happens between what engines tell and what they hear', () => {
+  it('always have one accepting engine, for any order of heartbeats', () => {
     let seed = 7
     const random = (below: number) => {
       seed = (seed * 1_103_515_245 + 12_345) & 0x7fffffff
@@ -114,7 +114,7 @@ describe('calls that come in', () => {
     expect(shut).toBeGreaterThan(1000)
   })
 
-  it('find the door shut at once, and open again a second later where there are few places, else at once', () => {
+  it('stop at once when draining, and resume a second later with little capacity', () => {
     const here = { signalling: 'sip-1', accepting: true }
     const few = { ...places(8, 10), ...here, accepting: false }
     const others = [{ ...places(9, 10), ...here }]
@@ -145,7 +145,7 @@ describe('calls that come in', () => {
   })
 })
 
-describe('with a real Redis between them', () => {
+describe('with Redis', () => {
   let redis: Redis
   let prefix: string
   const closers: (() => Promise<unknown>)[] = []
@@ -201,7 +201,7 @@ describe('with a real Redis between them', () => {
   const allTaken = (engines: readonly Engine[], calls: number) =>
     until(() => engines.reduce((sum, { taken }) => sum + taken.length, 0) === calls, `${calls} calls to be taken`)
 
-  it('a burst is shared by free places', async () => {
+  it('shares a burst by free slots', async () => {
     const [small, large] = await accepting(engine('small', 10), engine('large', 30))
     await burst(20)
     await allTaken([small!, large!], 20)
@@ -209,7 +209,7 @@ describe('with a real Redis between them', () => {
     expect(small!.taken.length).toBeLessThanOrEqual(7)
   })
 
-  it('who is much fuller takes none while another has room, and all that are left when it has none', async () => {
+  it('claims nothing while another has capacity, and all of the rest otherwise', async () => {
     const [full, free] = await accepting(engine('full', 60, 50), engine('free', 20))
     await burst(20)
     await allTaken([free!], 20)
@@ -218,7 +218,7 @@ describe('with a real Redis between them', () => {
     await allTaken([full!], 5)
   })
 
-  it('who has more or less room than it said, or another door, is heard of, and nobody else', async () => {
+  it('wakes engines only when load or accepting state differs', async () => {
     const [one, other] = [engine('one', 4), engine('other', 4)]
     let heard = 0
     const reader = await other.bus.onEngines(() => heard++)
@@ -243,7 +243,7 @@ describe('with a real Redis between them', () => {
     await hears(4)
   })
 
-  it('the next call is not for who has waited longest, but for who is freer now', async () => {
+  it('gives the next call to the engine with more free slots, not to the longest waiting', async () => {
     const engines = await accepting(engine('one', 10), engine('other', 10))
     const [one, other] = engines
     one!.set(5)
@@ -254,7 +254,7 @@ describe('with a real Redis between them', () => {
     expect([one!.taken.length, other!.taken.length]).toEqual([0, 4])
   })
 
-  it('who is alone takes a call at once, however full it is', async () => {
+  it('claims at once when alone', async () => {
     const [alone] = await accepting(engine('alone', 10, 4), engine('full', 3, 3, true))
     const delays: number[] = []
     for (let calls = 1; calls <= 5; calls++) {
@@ -266,7 +266,7 @@ describe('with a real Redis between them', () => {
     expect(Math.min(...delays)).toBeLessThan(MOST_HESITATION_MS / 4)
   })
 
-  it('a call is held up by a free engine that is frozen for a moment, and no longer', async () => {
+  it('delays a call only briefly for a frozen engine', async () => {
     const [awake] = await accepting(engine('awake', 40, 30), engine('frozen', 40, 0, true))
     const delays: number[] = []
     for (let calls = 1; calls <= 3; calls++) {
@@ -279,7 +279,7 @@ describe('with a real Redis between them', () => {
     expect(Math.min(...delays)).toBeLessThan(MOST_HESITATION_MS * 1.5)
   })
 
-  it('nothing is taken twice, and nothing is left', async () => {
+  it('claims nothing twice and leaves nothing', async () => {
     const engines = await accepting(engine('a', 40), engine('b', 60, 20), engine('c', 50, 45))
     const calls = Array.from({ length: 60 }, () => plan())
     const control = createControlBus({ redis, sealer, consumer: 'c', log: quietLog, prefix })
@@ -291,7 +291,7 @@ describe('with a real Redis between them', () => {
     expect(ids.toSorted()).toEqual(calls.map(({ call_id }) => call_id).toSorted())
   })
 
-  it('a Redis that was emptied is read again', async () => {
+  it('recovers from an emptied Redis', async () => {
     const [one] = await accepting(engine('one', 10))
     await place()
     await allTaken([one!], 1)

@@ -58,8 +58,8 @@ async function callManager(over: Partial<CallManagerOptions> = {}) {
   }
 }
 
-describe('a desk', () => {
-  it('takes no more calls at once than it has room for', async () => {
+describe('a call manager', () => {
+  it('accepts at most its capacity of calls', async () => {
     const { callManager: open, admit, rejected, shed, offer } = await callManager()
     open.offer(offer())
     open.offer(offer())
@@ -68,7 +68,7 @@ describe('a desk', () => {
     expect([rejected, shed]).toEqual([['too_many_calls'], ['full']])
   })
 
-  it('has room for a call while it tells somebody why he is refused, and ends that when it closes', async () => {
+  it('accepts a call during a rejection announcement, and ends the announcement at close', async () => {
     const announcer = fakeTts()
     const { callManager: open, admit, rejected, offer } = await callManager({ announcer, capacity: 2 })
     const attached = Promise.withResolvers<void>()
@@ -101,7 +101,7 @@ describe('a desk', () => {
     ])
   })
 
-  it('that is drained takes nobody new, lets who was being asked about in, and ends with the last', async () => {
+  it('that drains accepts pending admissions, no new calls, and ends with the last', async () => {
     const { callManager: open, admit, rejected, shed, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
@@ -120,7 +120,7 @@ describe('a desk', () => {
     await open.close(1000)
   })
 
-  it.each(['is asked again', 'has waited long enough'])('that is drained waits no longer when it %s', async why => {
+  it.each(['is asked again', 'has waited long enough'])('that drains stops waiting when it %s', async why => {
     const { callManager: open, offer, clock } = await callManager({ capacity: 5 })
     open.offer(offer())
     await settle()
@@ -131,7 +131,7 @@ describe('a desk', () => {
     await draining
   })
 
-  it('that closes claims no call any more', async () => {
+  it('claims no call while it closes', async () => {
     const { callManager: open, admit, claimed, rejected, shed, offer } = await callManager()
     open.offer(offer())
     await settle()

@@ -51,8 +51,8 @@ function answered() {
 
 const closed = (attempt: number) => ({ type: 'bridge.closed', attempt })
 
-describe('the second line of a call', () => {
-  it('is asked for with the number of its attempt, and waits only a moment for its turn', async () => {
+describe('the second leg of a call', () => {
+  it('is requested with its attempt number, and waits briefly', async () => {
     const w = world([true, true])
     await w.dial()
     await w.dial()
@@ -62,13 +62,13 @@ describe('the second line of a call', () => {
     expect(w.events).toEqual([closed(1), closed(2)])
   })
 
-  it('is not dialled where none is left; nothing is given back that was not given', async () => {
+  it('is not dialled without a free line; nothing is released then', async () => {
     const w = world([false])
     expect(await w.dial()).toMatchObject({ ok: false, failure: { reason: 'no_capacity' } })
     expect([w.dials, w.events]).toEqual([[], []])
   })
 
-  it('is kept until they hang up, and given back once', async () => {
+  it('is held until the hangup, and released once', async () => {
     const w = world([true])
     const theirs = answered()
     w.answersWith(theirs.result)
@@ -82,7 +82,7 @@ describe('the second line of a call', () => {
   })
 
   it.each(['silence', new Error('Redis said no')] as const)(
-    'without an answer (%s) is dialled where the trunk has no limit, and given up where it has one: it may be granted yet',
+    'without an answer (%s) dials only on a trunk without a limit',
     async answer => {
       const free = world([answer], { limited: false })
       expect(await free.dial()).toBe(failed)

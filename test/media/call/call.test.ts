@@ -121,7 +121,7 @@ async function talking(options: Options = {}) {
 const GOES_ON = Array<string>(100).fill('Go on.')
 
 describe('a call', () => {
-  it('tells its life in order, and its record at the end', async () => {
+  it('emits its events in order, and the record at the end', async () => {
     const { call, line, leg, types, record } = await talking({ says: ['Hello.'], plan: { goal: 'A greeting' } })
     await line.agentTurn()
     await line.caller(500)
@@ -149,7 +149,7 @@ describe('a call', () => {
     expect(record().talked_ms).toBeGreaterThan(1000)
   })
 
-  it('that nobody takes is told with its reason, and costs nothing', async () => {
+  it('that is not answered reports its reason and costs nothing', async () => {
     const w = world({ dial: async () => ({ ok: false, failure: { status: 'busy', reason: 'busy', sipCode: 486 } }) })
     await Call.dial(w.whole, w.deps).done
     expect(w.record()).toMatchObject({ status: 'busy', sip_code: 486, talked_ms: 0, answered_at: null, transcript: [] })
@@ -171,7 +171,7 @@ describe('a call', () => {
     expect(w.record()).toMatchObject({ status: 'canceled', ended_reason: 'canceled_by_api' })
   })
 
-  it('reports how long it has talked, and keeps its lease', async () => {
+  it('reports talked time and renews its lease', async () => {
     const { line, events, leases } = await talking()
     await line.silence(16_000)
     expect(
@@ -182,7 +182,7 @@ describe('a call', () => {
     expect(leases()).toBe(1)
   })
 
-  it('says goodbye at the end of its time', async () => {
+  it('says goodbye at the maximum duration', async () => {
     const { call, line, leg, record } = await talking({ plan: { max_call_ms: 10_000 }, extend: [999] })
     await line.silence(9900)
     expect(leg.hungUp).toEqual([])
@@ -204,7 +204,7 @@ describe('a call', () => {
 })
 
 describe('money', () => {
-  it('is asked for before it ends, again and again', async () => {
+  it('is requested before it runs out, repeatedly', async () => {
     const { line, asked, leg } = await talking({ says: GOES_ON, extend: [120, 180, 240] })
     for (let s = 0; s < 170; s += 8) {
       await line.caller(400) // or it would ask whether anybody is there, and hang up
@@ -214,7 +214,7 @@ describe('money', () => {
     expect(leg.hungUp).toEqual([])
   }, 180_000)
 
-  it('that is refused ends the call with a goodbye, within what is paid', async () => {
+  it('that is refused ends the call with a goodbye within the paid time', async () => {
     const { call, line, asked, leg, record } = await talking({ says: GOES_ON, extend: [60] })
     for (let s = 0; s < 56 && leg.hungUp.length === 0; s += 8) {
       await line.caller(400)
@@ -231,7 +231,7 @@ describe('money', () => {
 })
 
 describe('money when control does not answer', () => {
-  it('is asked for again at a human pace, and half a minute of silence ends no call', async () => {
+  it('is requested again at intervals; 30 s without an answer end no call', async () => {
     const { line, asked, leg } = await talking({
       says: GOES_ON,
       extend: [...Array<'silence'>(30).fill('silence'), 120],
@@ -246,7 +246,7 @@ describe('money when control does not answer', () => {
 })
 
 describe('a lease', () => {
-  it('that cannot be renewed ends the call before control may think it dead', async () => {
+  it('that is not renewed ends the call before control treats it as dead', async () => {
     const { call, line, clock, leg, record } = await talking({
       says: GOES_ON,
       extend: [999],
@@ -278,7 +278,7 @@ describe('an inbound call', () => {
     }
   }
 
-  it('is answered and talks', async () => {
+  it('is answered and runs the conversation', async () => {
     const w = world({ plan: { direction: 'in' } })
     const call = Call.answer(
       w.whole,
@@ -292,7 +292,7 @@ describe('an inbound call', () => {
     expect(w.types()).toEqual(['call.started', 'turn.finished', 'call.closing', 'call.ended'])
   })
 
-  it('whose caller gave up is canceled; one that could not be answered has failed', async () => {
+  it('is canceled when the caller gave up, and failed when it could not be answered', async () => {
     for (const [gone, status, reason] of [
       [true, 'canceled', 'caller_canceled'],
       [false, 'failed', 'internal_error'],
@@ -307,7 +307,7 @@ describe('an inbound call', () => {
     }
   })
 
-  it('that is ended while it is being answered does not go on', async () => {
+  it('that is ended during the answer does not start', async () => {
     const w = world({ plan: { direction: 'in' } })
     let answered: (leg: Leg) => void = () => {}
     const call = Call.answer(

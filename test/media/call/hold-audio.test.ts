@@ -12,7 +12,7 @@ const dialing = (over: { rings?: boolean; announces?: boolean } = {}): TransferS
   request: { ...request, announces: over.announces ?? false },
 })
 
-describe('who waits hears', () => {
+describe('audio while waiting', () => {
   it.each<[string, TransferState, number | null, string]>([
     ['music while the carrier is asked', { phase: 'referring', request, dropped: null }, null, 'music'],
     ['music before it rings', dialing({ rings: false }), null, 'music'],
@@ -27,7 +27,7 @@ describe('who waits hears', () => {
   })
 })
 
-describe('a line that has not been answered', () => {
+describe('early media', () => {
   const EARLY_HZ = 1800
   const RINGING_HZ = 425
   const frame = (pcm: Int16Array) => ({ pcm, atMs: 0, concealed: false })
@@ -50,7 +50,7 @@ describe('a line that has not been answered', () => {
     }
   }
 
-  it('is heard from its first sound; until then, and after a long silence, our ringing is', () => {
+  it('replaces our ringback from its first sound, until a long silence', () => {
     const hears = listener()
     hears('nothing', 20) // the agent may still have something to say
     expect(hears('silence', 30)).toBe(RINGING_HZ)
@@ -62,7 +62,7 @@ describe('a line that has not been answered', () => {
     expect(ringing.filter(hz => hz === RINGING_HZ).length).toBeGreaterThan(40)
   })
 
-  it('does not speak over the agent, and is not late afterwards', () => {
+  it('does not mix with the agent, and is not delayed', () => {
     const hears = listener()
     hears('tone', 30)
     expect(hears('tone', 50, tone(1000, 8000, 160))).toBe(1000)

@@ -80,7 +80,7 @@ async function held(paidMinutes: number) {
   }
 }
 
-it('is kept while it is paid for, and ends at its longest', async () => {
+it('continues while paid, until the maximum duration', async () => {
   const call = await held(1000)
   expect(await call.after(29.5)).toBeNull()
   const over = await call.after(1)
@@ -88,7 +88,7 @@ it('is kept while it is paid for, and ends at its longest', async () => {
   expect(over!.talkedMs).toBeLessThanOrEqual(30 * MINUTE + 11_000)
 })
 
-it('ends with the money, and never later', async () => {
+it('ends when the balance ends', async () => {
   const call = await held(5)
   expect(await call.after(4.5)).toBeNull()
   const over = await call.after(1)

@@ -22,7 +22,7 @@ const run = (start: CallState, inputs: CallInput[]) => {
 const busy: CallInput = { type: 'dial_failed', failure: { status: 'busy', reason: 'busy', sipCode: 486 } }
 
 describe('a call', () => {
-  it('is dialled, rings, talks, is hung up by the caller, and is completed', () => {
+  it('runs from dialling to completed', () => {
     const { state, effects } = run(dialing, [
       { type: 'ringing' },
       { type: 'ringing' },
@@ -35,7 +35,7 @@ describe('a call', () => {
     expect(state).toEqual({ phase: 'ended', outcome: { status: 'completed', reason: 'caller_hangup', sipCode: null } })
   })
 
-  it('that nobody takes keeps the reason', () => {
+  it('that is not answered keeps its reason', () => {
     expect(run(dialing, [busy]).state).toEqual({
       phase: 'ended',
       outcome: { status: 'busy', reason: 'busy', sipCode: 486 },
@@ -53,7 +53,7 @@ describe('a call', () => {
     expect(state).toMatchObject({ outcome: { status: 'canceled', reason: 'canceled_by_api' } })
   })
 
-  it('whose answer crosses the cancel is hung up and never talked', () => {
+  it('answered during a cancel is hung up', () => {
     const { state, effects } = run(dialing, [
       { type: 'end', reason: 'api_hangup' },
       { type: 'answered' },
@@ -82,7 +82,7 @@ describe('a call', () => {
     expect(state).toMatchObject({ outcome: { status: 'failed', reason } })
   })
 
-  it('ends exactly once, and nothing changes it afterwards', () => {
+  it('ends exactly once', () => {
     const reasons = ['api_hangup', 'agent_hangup', 'max_duration', 'engine_shutdown', 'caller_hangup'] as const
     const input: fc.Arbitrary<CallInput> = fc.oneof(
       fc.constantFrom<CallInput>(

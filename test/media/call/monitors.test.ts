@@ -146,8 +146,8 @@ async function talking(options: Options = {}) {
   return w
 }
 
-describe('who listens', () => {
-  it('hears both sides, and is heard by nobody', async () => {
+describe('a listener', () => {
+  it('receives both sides and is not heard', async () => {
     const w = await talking({ says: ['What is it?'], operatorSays: ['Hello?'] })
     await w.enter('anna', 'listen')
     expect(w.operatorEvents).toEqual([{ type: 'monitor.joined', monitor_id: expect.any(String), mode: 'listen' }])
@@ -172,8 +172,8 @@ describe('who listens', () => {
   })
 })
 
-describe('who whispers', () => {
-  it('is heard by the agent alone, spoken or typed', async () => {
+describe('a whispering operator', () => {
+  it('is received by the agent only, spoken or typed', async () => {
     const w = await talking({ says: ['How much is it?'], operatorSays: ['Offer ten percent.'] })
     await w.enter('anna', 'whisper')
     const before = w.heard.length
@@ -192,10 +192,10 @@ describe('who whispers', () => {
   })
 })
 
-describe('who takes over', () => {
+describe('an operator who takes over', () => {
   const SAYS = ['I want a refund.', 'Yes, order seven.', 'And who are you?', 'Thank you.']
 
-  it('speaks in place of the agent, which writes down, and goes on afterwards', async () => {
+  it('replaces the agent, which transcribes and resumes afterwards', async () => {
     const w = await talking({ says: SAYS, operatorSays: ['This is Anna. Which order?'] })
     await w.line.caller(600)
     const before = w.line.agent.length
@@ -245,7 +245,7 @@ describe('who takes over', () => {
     ['leaves', (w: Awaited<ReturnType<typeof world>>) => w.room().leave('anna')],
     ['is shown out', (w: Awaited<ReturnType<typeof world>>) => w.dismiss('anna')],
     ['loses the room', (w: Awaited<ReturnType<typeof world>>) => w.room().options.onClosed()],
-  ])('gives the call back when she %s', async (_, gone) => {
+  ])('returns the call to the agent when she %s', async (_, gone) => {
     const w = await talking({ says: ['Hello.'] })
     await w.enter('anna', 'takeover')
     await w.line.silence(15_000)
@@ -256,7 +256,7 @@ describe('who takes over', () => {
     expect(w.agentTexts()).toEqual(['Hi there.', 'I see.'])
   })
 
-  it('hears to its end what the caller was saying, and leaves to the agent what is said then', async () => {
+  it('receives the current sentence of the caller; the agent answers the next', async () => {
     const w = await talking({ says: ['One two three.', 'Four five six.'] })
     await w.line.caller(800)
     await w.enter('anna', 'takeover')
@@ -276,7 +276,7 @@ describe('who takes over', () => {
     expect(second!.ended_ms - second!.started_ms).toBeGreaterThan(1100)
   })
 
-  it('gives way to whoever takes over after him, and hears on', async () => {
+  it('yields to the next operator, and still receives audio', async () => {
     const w = await talking({ operatorSays: ['First.', 'Second.'] })
     await w.enter('anna', 'takeover')
     await w.speaks('anna', 800)
@@ -298,7 +298,7 @@ describe('who takes over', () => {
     expect(w.said().filter(([role]) => role === 'operator').length).toBe(2)
   })
 
-  it('cuts the greeting short', async () => {
+  it('interrupts the greeting', async () => {
     const w = await world({ says: ['Hello.'] })
     await w.line.silence(200)
     expect(w.line.agent.at(-1)).toBe(true)
@@ -308,7 +308,7 @@ describe('who takes over', () => {
     expect(w.turns()).toMatchObject([{ role: 'agent', interrupted: true }])
   })
 
-  it('comes before it is known who answered, and is not greeted over', async () => {
+  it('may precede answering detection, without a greeting', async () => {
     const stt = fakeStt(['Hello?', 'Who is there?'])
     const w = await world({ stt, plan: { voicemail: { action: 'hangup' } } })
     await w.line.caller(400)
@@ -326,7 +326,7 @@ describe('who takes over', () => {
     expect(w.ended).toEqual([])
   })
 
-  it('is not greeted over by what is found out late', async () => {
+  it('is not interrupted by a late greeting', async () => {
     const waiting: (() => void)[] = []
     const stt: Stt = {
       open: () => ({
@@ -346,7 +346,7 @@ describe('who takes over', () => {
     expect(w.ended).toEqual([])
   })
 
-  it('does not get a call whose last words are being said', async () => {
+  it('does not receive a call during the goodbye', async () => {
     const w = await talking({ operatorSays: ['Wait!'] })
     w.conversation.endWith('Goodbye.', 'max_duration')
     await w.line.silence(60)
@@ -359,7 +359,7 @@ describe('who takes over', () => {
     expect(w.said().at(-1)).toEqual(['agent', 'Goodbye.'])
   })
 
-  it('is talked over when the call must end', async () => {
+  it('is interrupted by the goodbye of the call', async () => {
     const w = await talking()
     await w.enter('anna', 'takeover')
     await w.line.silence(1000)
@@ -371,7 +371,7 @@ describe('who takes over', () => {
     expect(w.room().played.slice(-100).some(isSound)).toBe(true)
   })
 
-  it('lets a running tool finish, unheard and on the record', async () => {
+  it('lets a running tool finish silently on the record', async () => {
     const w = await talking({
       says: ['Look it up.', 'Well?'],
       plan: { tools: [toolPlan({ filler: [{ after_ms: 300, text: 'One moment please.' }] })] },
@@ -392,7 +392,7 @@ describe('who takes over', () => {
     expect(w.llm.requests.length).toBe(1)
   })
 
-  it('after the call is over changes nothing', async () => {
+  it('has no effect after the call', async () => {
     const w = await talking()
     await w.enter('anna', 'listen')
     w.conversation.stop()
@@ -405,7 +405,7 @@ describe('who takes over', () => {
 })
 
 describe('the operators’ room', () => {
-  it('is tried again while somebody is expected, and left after the last', async () => {
+  it('is retried while an operator is expected', async () => {
     const w = await talking({ refusals: 2 })
     w.admit('anna', 'listen')
     await w.line.silence(1000)
@@ -424,7 +424,7 @@ describe('the operators’ room', () => {
     expect(w.rooms.length).toBe(2)
   })
 
-  it('is left when nobody comes, and lets back in who lost the connection', async () => {
+  it('is left when empty, and admits reconnects', async () => {
     const w = await talking()
     await w.enter('anna', 'listen')
     w.room().leave('anna')
@@ -437,7 +437,7 @@ describe('the operators’ room', () => {
     expect(w.types().length).toBe(3)
   })
 
-  it('is told of those who were there when we came', async () => {
+  it('contains those who joined before the engine', async () => {
     const w = await talking()
     w.admit('anna', 'takeover')
     w.rooms[0]?.there.add('anna')
@@ -450,7 +450,7 @@ describe('the operators’ room', () => {
 })
 
 describe('the end of the call', () => {
-  it('does not wait long for words, and tells who has left', async () => {
+  it('waits briefly for transcription, and reports who left', async () => {
     const hangs: Stt = {
       open: () => ({ push() {}, close() {}, transcribe: () => new Promise(() => {}) }),
     }
@@ -470,7 +470,7 @@ describe('the end of the call', () => {
     expect(w.rooms.length).toBe(1)
   })
 
-  it('keeps the last words that can be read', async () => {
+  it('stores the last transcribed words', async () => {
     const w = await talking({ operatorSays: ['Goodbye then.'] })
     await w.enter('anna', 'takeover')
     await w.speaks('anna', 1000)
@@ -511,7 +511,7 @@ describe('a transfer to the browser', () => {
     expect(w.said().at(-1)).toEqual(['operator', 'Support here.'])
   })
 
-  it('is given up when nobody comes, and the agent says so', async () => {
+  it('fails when nobody joins, and the agent says so', async () => {
     const w = await asking()
     await w.line.silence(TRANSFER_WAIT_MS - 5000)
     expect(w.types()).toEqual(['transfer.waiting'])
@@ -530,7 +530,7 @@ describe('a transfer to the browser', () => {
     expect(w.tools()).toMatchObject([{ name: 'transfer_call' }])
   })
 
-  it('is done at once when somebody has taken over already', async () => {
+  it('succeeds at once when an operator is connected', async () => {
     const w = await talking()
     await w.enter('anna', 'takeover')
     expect(await w.monitors.waitForOperator('support')).toEqual({ ok: true })

@@ -9,7 +9,7 @@ import { fakeClock, settle } from '../../fakes/line.ts'
 import { fakeStt } from '../../fakes/speech.ts'
 import { quietLog } from '../../support/world.ts'
 
-it('is told frame by frame while they have the call; what a listener says is told to nobody', async () => {
+it('sends operator audio by frame during the takeover only', async () => {
   const callId = randomUUID()
   const clock = fakeClock()
   const sealer = createSealer('0123456789abcdef')

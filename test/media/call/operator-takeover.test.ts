@@ -123,7 +123,7 @@ async function world(respond: () => AsyncIterable<LlmEvent>) {
 
 const give = (to: string): LlmEvent => ({ type: 'tool', id: to, name: 'transfer_call', arguments: { to } })
 
-it('an operator who takes over while two are joined is heard by who the call was given to', async () => {
+it('connects an operator with the transfer target', async () => {
   const w = await world(async function* () {
     yield give('sales')
   })
@@ -139,7 +139,7 @@ it('an operator who takes over while two are joined is heard by who the call was
   expect(w.events.filter(({ type }) => type === 'monitor.joined')).toHaveLength(1)
 })
 
-it('nobody is called any more by an answer that goes on after an operator has taken over', async () => {
+it('dials no target after a takeover', async () => {
   const gate = Promise.withResolvers<void>()
   const w = await world(async function* () {
     yield { type: 'tool', id: 'm', name: 'take_message', arguments: { message: 'Call Anna.' } }
@@ -152,7 +152,7 @@ it('nobody is called any more by an answer that goes on after an operator has ta
   expect(w.dials).toHaveLength(0)
 })
 
-it('who is asked for in a browser and by telephone at once is asked for once', async () => {
+it('starts one transfer for concurrent targets', async () => {
   const w = await world(async function* () {
     yield give('anybody')
     yield give('sales')

@@ -91,8 +91,8 @@ async function world(others: Heartbeat[], over: Partial<CallManagerOptions> = {}
   return { callManager, clock, state, beats, changes, rejected, answers, offer, pass, hangUp, say }
 }
 
-describe('the door of an engine', () => {
-  it('accepts when the call manager does', async () => {
+describe('accepting state of an engine', () => {
+  it('accepts when the call manager starts', async () => {
     const { changes, beats, pass } = await world([other()])
     expect(changes).toEqual([true])
     const told = { calls: 0, capacity: 3, stt_ready: true, rooms: false, signalling: 'sip-1' }
@@ -101,7 +101,7 @@ describe('the door of an engine', () => {
     expect(beats.at(-1)).toEqual({ ...told, accepting: true })
   })
 
-  it('shuts before the last place is taken, while another has room; who is there already is taken', async () => {
+  it('drains before its last slot while another has capacity', async () => {
     const { changes, rejected, answers, offer } = await world([other()])
     offer()
     await settle()
@@ -115,21 +115,21 @@ describe('the door of an engine', () => {
     expect([answers.length, rejected]).toEqual([3, ['too_many_calls']])
   })
 
-  it('stays open where the others are full, or at another SIP server', async () => {
+  it('keeps accepting when the others are full or at another server', async () => {
     const { changes, offer, pass } = await world([other({ calls: 20 }), other({ signalling: 'sip-2' })])
     for (let calls = 0; calls < 3; calls++) offer()
     await pass(3000)
     expect(changes).toEqual([true])
   })
 
-  it('stays open where the other has said that it shuts', async () => {
+  it('keeps accepting when the other announced draining first', async () => {
     const { changes, beats, offer, pass } = await world([other({ accepting: false })])
     for (let calls = 0; calls < 3; calls++) offer()
     await pass(3000)
     expect([changes, beats.at(-1)!.accepting]).toEqual([[true], true])
   })
 
-  it('stays open when it has said that it shuts, and hears then that the other does, too', async () => {
+  it('keeps accepting when the other announced draining, too', async () => {
     const { state, changes, beats, offer, pass } = await world([other()])
     state.others = [other({ accepting: false })]
     for (let calls = 0; calls < 3; calls++) offer()
@@ -139,7 +139,7 @@ describe('the door of an engine', () => {
     expect([changes, beats.at(-1)!.accepting]).toEqual([[true], true])
   })
 
-  it('opens when a call has ended, though not at once, and when the others have filled up', async () => {
+  it('accepts after a call ended or the others filled up', async () => {
     const { state, changes, offer, pass, hangUp } = await world([other()])
     offer()
     offer()
@@ -157,7 +157,7 @@ describe('the door of an engine', () => {
     expect(changes).toEqual([true, false, true, false, true])
   })
 
-  it('opens at once when most of its places are free: the others may be full', async () => {
+  it('accepts at once when most slots are free', async () => {
     const { changes, offer, pass, hangUp } = await world([other()])
     offer()
     offer()
@@ -171,7 +171,7 @@ describe('the door of an engine', () => {
     expect(changes).toEqual([true, false, true])
   })
 
-  it('opens in the moment that the last of the others has filled up', async () => {
+  it('accepts when the last other engine fills up', async () => {
     const { changes, offer, say, hangUp } = await world([other({ capacity: 3, calls: 0 })])
     offer()
     offer()
@@ -183,7 +183,7 @@ describe('the door of an engine', () => {
     await hangUp()
   })
 
-  it('says at once that it has few places, or many, and asks for no news that it needs not', async () => {
+  it('publishes level changes at once', async () => {
     const { beats, offer, say, pass } = await world([other({ accepting: false })], { capacity: 3 })
     await pass(100)
     const before = beats.length
@@ -197,7 +197,7 @@ describe('the door of an engine', () => {
     expect(beats.length).toBe(before + 1)
   })
 
-  it('shuts as soon as it is full and one opens that had been shut before', async () => {
+  it('drains when it is full and another starts to accept', async () => {
     const { state, changes, beats, offer, pass } = await world([other({ accepting: false })])
     for (let calls = 0; calls < 2; calls++) offer()
     await pass(100)
@@ -210,7 +210,7 @@ describe('the door of an engine', () => {
     expect(changes).toEqual([true, false])
   })
 
-  it('turns no more than once a second, whatever calls do', async () => {
+  it('changes at most once a second', async () => {
     const { changes, offer, pass, hangUp } = await world([other()])
     offer()
     for (let round = 0; round < 50; round++) {
@@ -223,7 +223,7 @@ describe('the door of an engine', () => {
     expect(changes.length).toBeGreaterThan(10)
   })
 
-  it('opens when Redis is silent for so long that nobody is known to be there', async () => {
+  it('accepts when no other engine is known any more', async () => {
     const { state, changes, offer, pass } = await world([other()])
     offer()
     offer()
@@ -236,7 +236,7 @@ describe('the door of an engine', () => {
     expect(changes).toEqual([true, false, true])
   })
 
-  it('is told of at once when calls begin and end, and a burst once', async () => {
+  it('publishes load changes at once, and a burst once', async () => {
     const { beats, offer, pass } = await world([], { capacity: 50 })
     for (let calls = 0; calls < 20; calls++) offer()
     await settle()
@@ -249,7 +249,7 @@ describe('the door of an engine', () => {
     expect(beats.length).toBe(3)
   })
 
-  it('a SIP server that comes and goes is told of at once', async () => {
+  it('publishes changes of the SIP server at once', async () => {
     const { state, beats, callManager, pass } = await world([])
     state.server = null
     callManager.reconcile()
@@ -262,8 +262,8 @@ describe('the door of an engine', () => {
   })
 })
 
-describe('an engine that leaves', () => {
-  it('shuts its door, takes what was on the way, and waits for it', async () => {
+describe('a draining engine', () => {
+  it('drains, accepts calls in transit, and waits for them', async () => {
     const { callManager, changes, rejected, answers, offer, pass, hangUp } = await world([other()])
     let gone = false
     const draining = callManager.drain(60_000, new AbortController().signal).then(() => {
@@ -286,7 +286,7 @@ describe('an engine that leaves', () => {
     expect(rejected).toEqual(['unknown_number', 'not_ready', 'unknown_number'])
   })
 
-  it('takes what comes for as long as it waits for the word of the others: the server sends it still', async () => {
+  it("accepts calls until it has read the others' state", async () => {
     const { callManager, state, changes, rejected, answers, offer, pass } = await world([other()])
     state.silent = true
     void callManager.drain(60_000, new AbortController().signal)
@@ -296,7 +296,7 @@ describe('an engine that leaves', () => {
     expect([changes, answers.length, rejected]).toEqual([[true], 1, []])
   })
 
-  it('stays at the door where nobody else takes calls, and refuses them', async () => {
+  it('keeps accepting, and rejects calls, when no other engine accepts', async () => {
     const { callManager, changes, rejected, offer } = await world([other({ capacity: 0 })])
     const draining = callManager.drain(60_000, new AbortController().signal)
     await settle()
@@ -305,7 +305,7 @@ describe('an engine that leaves', () => {
     expect([changes, rejected]).toEqual([[true], ['not_ready']])
   })
 
-  it('without waiting for its calls shuts the door, and tells the others', async () => {
+  it('publishes draining without waiting for its calls', async () => {
     const { callManager, changes, beats, offer, hangUp } = await world([other()])
     offer()
     await settle()

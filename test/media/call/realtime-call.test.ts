@@ -81,7 +81,7 @@ async function call(planned: LlmPlan) {
 }
 
 describe('a call', () => {
-  it('whose llm speaks itself is held by it, and its record is written by a text model', async () => {
+  it('uses a realtime session, and a text model writes its record', async () => {
     const { running, line, sessions, llm, record, hangUp } = await call({
       provider: 'openai_realtime',
       model: 'gpt-realtime',
@@ -111,7 +111,7 @@ describe('a call', () => {
     expect(llm.requests).toEqual([])
   })
 
-  it('of any other llm opens no such session', async () => {
+  it('opens no realtime session for other models', async () => {
     const { running, line, sessions, llm, hangUp } = await call({ provider: 'scripted' })
     await line.agentTurn()
     await line.caller(500)

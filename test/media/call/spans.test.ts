@@ -53,7 +53,7 @@ const underCall = ({ tracing }: ReturnType<typeof spansOf>) =>
   tracing.spans.filter(span => span.parentId === tracing.one('call').spanId).map(span => span.name)
 
 describe('a call that is dialled', () => {
-  it('is a span of the trace that offered it, with all its parts below', async () => {
+  it('continues the trace of the command', async () => {
     const w = spansOf('out')
     const { clock, tracing, sent, spans, send } = w
     const at = clock.wall()
@@ -110,7 +110,7 @@ describe('a call that is dialled', () => {
     expect(sent.at(-1)).toMatchObject({ type: 'call.ended', traceparent: tracing.one('call').traceparent })
   })
 
-  it('and refused has the carrier’s answer; only what is a failure is an error', async () => {
+  it("has the carrier's response when rejected; only failures are errors", async () => {
     for (const [status, sip_code, reason, error] of [
       ['busy', 486, 'busy', null],
       ['failed', 503, 'carrier_congestion', 'carrier_congestion'],
@@ -129,7 +129,7 @@ describe('a call that is dialled', () => {
     }
   })
 
-  it('has tools that failed, and no name that the model has invented', async () => {
+  it('marks failed tools, without names that the model invented', async () => {
     const { tracing, send } = spansOf('out')
     await send({ type: 'call.started', ...ENGINE })
     await send({ type: 'tool.finished', tool: tool({ status: 'http_error', http_status: 500 }) })
@@ -144,7 +144,7 @@ describe('a call that is dialled', () => {
 })
 
 describe('a call that comes in', () => {
-  it('begins its trace with its INVITE, before it is known whose it is', async () => {
+  it('starts its trace at the INVITE', async () => {
     const w = spansOf('in', null)
     const { tracing, clock, spans, send } = w
     expect(spans.told).toEqual({ traceparent: tracing.one('call').traceparent })
@@ -157,7 +157,7 @@ describe('a call that comes in', () => {
     expect(tracing.one('INVITE').endMs! - tracing.one('INVITE').startMs).toBe(300)
   })
 
-  it('and is refused ends there', () => {
+  it('ends at the rejection', () => {
     const { tracing, spans } = spansOf('in', null)
     spans.refused('insufficient_balance')
     expect(tracing.spans.every(span => span.endMs !== null)).toBe(true)
@@ -165,7 +165,7 @@ describe('a call that comes in', () => {
   })
 })
 
-it('a call in a room joins and leaves it, and speaks no SIP', async () => {
+it('has join and leave spans in a room, and no SIP', async () => {
   const w = spansOf('web')
   await w.send({ type: 'call.dialing', ...ENGINE })
   await w.send({ type: 'call.started', ...ENGINE })
@@ -176,7 +176,7 @@ it('a call in a room joins and leaves it, and speaks no SIP', async () => {
   expect(JSON.stringify(w.tracing.spans)).not.toContain('sip.')
 })
 
-it('where nothing is traced events stay as they are', async () => {
+it('leaves events unchanged without tracing', async () => {
   const sent: CallEventBody[] = []
   const spans = new CallSpans({ clock: fakeClock() }, 'out', PARENT)
   const end: CallEventBody = { type: 'call.ended', record: record() }
@@ -185,7 +185,7 @@ it('where nothing is traced events stay as they are', async () => {
   expect(spans.told).toEqual({})
 })
 
-describe('the servers that its tools ask', () => {
+describe('tool servers', () => {
   const asked = async (spans: CallSpans, headers: Record<string, string>) => {
     let sent: Record<string, string> = {}
     const fetch = spans.fetching(async request => {
@@ -198,14 +198,14 @@ describe('the servers that its tools ask', () => {
     return sent
   }
 
-  it('are told of its trace, unless the customer tells them of another', async () => {
+  it('receive traceparent unless the customer sets one', async () => {
     const { spans } = spansOf('out')
     expect(spans.traceparent).not.toBe(PARENT)
     expect(await asked(spans, { 'x-key': 'k' })).toEqual({ 'x-key': 'k', traceparent: spans.traceparent })
     expect(await asked(spans, { Traceparent: PARENT })).toEqual({ Traceparent: PARENT })
   })
 
-  it('are told of none where nothing is traced', async () => {
+  it('receive no traceparent without tracing', async () => {
     const spans = new CallSpans({ clock: fakeClock() }, 'out', PARENT)
     expect(await asked(spans, {})).toEqual({})
   })

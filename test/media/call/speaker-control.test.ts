@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { SpeakerControl } from '../../../media/call/speaker-control.ts'
 
-it('gives the call back to the agent after the last who had taken it, and to nobody who may not take it', () => {
+it('returns the call to the agent after the last holder', () => {
   const done: string[] = []
   let ending = false
   const floor = new SpeakerControl({

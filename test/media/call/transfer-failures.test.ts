@@ -115,8 +115,8 @@ function world({ by = 'bridge' as 'bridge' | 'refer', mayStepAside = true } = {}
   }
 }
 
-describe('a caller whose other side has hung up', () => {
-  it('is not kept in silence by a carrier that took the order to replace us and says no more', async () => {
+describe('a caller whose target hung up', () => {
+  it('ends when the carrier accepted REFER and stays silent', async () => {
     const w = world({ by: 'refer' })
     void w.transfers.give({ ...target, announce: 'A call.' }, '')
     await w.answers()
@@ -131,7 +131,7 @@ describe('a caller whose other side has hung up', () => {
     expect(w.caller.hangUps).toHaveLength(1)
   })
 
-  it('is told nothing more of an announcement, and no voice is made for it', async () => {
+  it('stops the announcement, and synthesizes none', async () => {
     const w = world()
     const voiced = Promise.withResolvers<AbortSignal>()
     w.tts.speak = async function* (_options, signal) {
@@ -148,7 +148,7 @@ describe('a caller whose other side has hung up', () => {
 })
 
 describe('an operator', () => {
-  it('who takes over while the carrier is asked keeps the caller, without music, when the carrier refuses', async () => {
+  it('who takes over during REFER keeps the caller when it fails', async () => {
     const w = world({ by: 'refer' })
     const result = w.transfers.give(target, '')
     expect(w.hears(2000)).toBe(true)
@@ -159,7 +159,7 @@ describe('an operator', () => {
     expect(await result).toMatchObject({ ok: false, reason: 'A colleague has taken the call over.' })
   })
 
-  it('who speaks while two are joined is heard by both', async () => {
+  it('who speaks during a joined call is heard by both', async () => {
     const w = world()
     void w.transfers.give(target, '')
     await w.answers()
@@ -172,8 +172,8 @@ describe('an operator', () => {
   })
 })
 
-describe('what is told of a transfer', () => {
-  it('is that it failed when the call was ending as they answered', async () => {
+describe('the announcement', () => {
+  it('reports failure when the call ended during the answer', async () => {
     const w = world({ mayStepAside: false })
     const result = w.transfers.give(target, '')
     await w.answers()
@@ -182,7 +182,7 @@ describe('what is told of a transfer', () => {
     expect(w.second.hangUps).toHaveLength(1)
   })
 
-  it('holds the words of who took the call', async () => {
+  it('includes the words of the operator', async () => {
     const w = world()
     void w.transfers.give(target, '')
     await w.answers()
@@ -196,7 +196,7 @@ describe('what is told of a transfer', () => {
     expect(w.said).toEqual(['Sales speaking.'])
   })
 
-  it('is what the agent wrote, letter by letter', async () => {
+  it("speaks the agent's text literally", async () => {
     const w = world()
     void w.transfers.give({ ...target, announce: 'From: {{about}}.' }, "$& $' $` $$ {{about}}")
     await w.answers()
@@ -204,7 +204,7 @@ describe('what is told of a transfer', () => {
   })
 })
 
-it('a call is not sent back to the number that it came to', async () => {
+it('is not transferred to its own source number', async () => {
   const w = world()
   expect(await w.transfers.give({ ...target, to: '+12025550100' }, '')).toMatchObject({ ok: false, code: 'invalid' })
   expect(w.dials).toHaveLength(0)

@@ -134,7 +134,7 @@ describe('a transfer', () => {
     expect(run(...inputs)).toEqual({ phase, effects })
   })
 
-  it('settles once, holds no line of nobody, and stays over: whatever comes, in any order', () => {
+  it('settles once, keeps no orphan leg, and stays ended for any input', () => {
     const input = fc.oneof(
       fc.record({ refer: fc.boolean(), announces: fc.boolean() }).map(over => request(over)),
       fc.constantFrom(

@@ -92,8 +92,8 @@ function world({ mayStepAside = true } = {}) {
   }
 }
 
-describe('a caller who is given away', () => {
-  it('hears the agent out, then music, in no pause of a word', async () => {
+describe('a transferred caller', () => {
+  it("hears the agent's sentence, then music", async () => {
     const w = world()
     expect(w.hears(1000)).toBe(0)
     void w.transfers.give(target, '')
@@ -104,7 +104,7 @@ describe('a caller who is given away', () => {
     expect(w.hears(2000)).toBeGreaterThan(1500)
   })
 
-  it('is joined at the rates of both; their keys reach each other once', async () => {
+  it('is joined at both sample rates; DTMF passes once', async () => {
     const w = world()
     const result = w.transfers.give(target, '')
     expect(w.dials[0]!.plan).toMatchObject({ trunk_id: 't', from: '+12025550100', to: '+4930123456' })
@@ -124,7 +124,7 @@ describe('a caller who is given away', () => {
     expect([w.second.keys, w.caller.keys, w.keys]).toEqual(['1', '3', []])
   })
 
-  it('is given to one at a time', async () => {
+  it('is transferred to one target at a time', async () => {
     const w = world()
     void w.transfers.give(target, '')
     expect(await w.transfers.give(target, '')).toMatchObject({ ok: false, code: 'busy' })
@@ -133,7 +133,7 @@ describe('a caller who is given away', () => {
     expect(w.dials).toHaveLength(1)
   })
 
-  it('is an operator’s who takes it: nobody is called on, and who answers yet is hung up', async () => {
+  it('goes to an operator who takes over; a late answer is hung up', async () => {
     const w = world()
     const result = w.transfers.give(target, '')
     w.transfers.cancel('A colleague has taken the call over.')
@@ -147,14 +147,14 @@ describe('a caller who is given away', () => {
     expect(await again).toMatchObject({ ok: false, reason: 'Their line is busy.' })
   })
 
-  it('whose call is ending is given to nobody', async () => {
+  it('is not transferred during the end of the call', async () => {
     const w = world({ mayStepAside: false })
     void w.transfers.give(target, '')
     await w.answers()
     expect([w.transfers.joined, w.second.hungUp, w.caller.hungUp]).toEqual([false, 1, 0])
   })
 
-  it('who waits for an operator hears music till then', async () => {
+  it('hears music while waiting for an operator', async () => {
     const w = world()
     let came = () => {}
     const waited = w.transfers.waitFor(() => new Promise(resolve => (came = () => resolve({ ok: true }))))
@@ -164,7 +164,7 @@ describe('a caller who is given away', () => {
     expect(w.hears(1000)).toBe(0)
   })
 
-  it('over a leg without a trunk is given to no telephone', async () => {
+  it('without a trunk cannot be transferred to a phone', async () => {
     const w = world()
     delete (w.caller as { line?: unknown }).line
     expect(await w.transfers.give(target, '')).toMatchObject({ ok: false, code: 'invalid' })

@@ -43,7 +43,7 @@ async function hear(tts: CartesiaTts, text = 'Hello Ann', signal = new AbortCont
 }
 
 describe('cartesia', () => {
-  it('speaks with the times of the words', async () => {
+  it('returns word timestamps', async () => {
     const { chunks, error, ms, words } = await hear(create())
     expect(error).toBeNull()
     expect([chunks.length, ms, chunks[0]!.sampleRate, chunks[0]!.pcm[0]]).toEqual([2, 400, 16_000, 4000])
@@ -68,7 +68,7 @@ describe('cartesia', () => {
     expect(headers).toMatchObject({ authorization: `Bearer ${KEY}`, 'cartesia-version': '2026-03-01' })
   })
 
-  it('speaks several sentences at once over one socket, and the next over the same', async () => {
+  it('multiplexes sentences on one socket', async () => {
     const tts = create()
     const [a, b] = await Promise.all([hear(tts, 'One'), hear(tts, 'Twenty two')])
     expect([a.ms, b.ms]).toEqual([150, 450])
@@ -77,7 +77,7 @@ describe('cartesia', () => {
     expect(server.cancelled).toEqual([])
   })
 
-  it('lets go of the socket after a while without sentences, and opens another', async () => {
+  it('closes an idle socket, and opens another', async () => {
     const clock = fakeClock()
     const tts = create({ clock })
     await hear(tts)
@@ -88,7 +88,7 @@ describe('cartesia', () => {
     expect(server.requests).toHaveLength(2)
   })
 
-  it('cancels one context by abort, without an error, and the others go on', async () => {
+  it('cancels one context on abort', async () => {
     server.after = { words: 1, next: 'hang' }
     const tts = create()
     const abort = new AbortController()
@@ -103,7 +103,7 @@ describe('cartesia', () => {
     expect(server.cancelled).toEqual([server.asked[0]!['context_id']])
   })
 
-  it('asks nothing when aborted before the connection is there', async () => {
+  it('sends nothing when aborted before connecting', async () => {
     expect((await hear(create(), 'Hi', AbortSignal.abort())).error).toBeNull()
     expect(server.requests).toHaveLength(0)
     server.sttUnavailable = true
@@ -120,7 +120,7 @@ describe('cartesia', () => {
     { status: 402, code: 'unauthorized' },
     { status: 429, code: 'rate_limited' },
     { status: 503, code: 'unavailable' },
-  ])('tells $status of the handshake and of an event', async ({ status, code }) => {
+  ])('reports $status of the handshake and of an event', async ({ status, code }) => {
     const tts = create()
     server.refuse = { status, headers: { 'retry-after': '2' } }
     expect((await hear(tts)).error).toMatchObject({ name: 'VendorError', code, status, retryAfterMs: 2000 })
@@ -135,7 +135,7 @@ describe('cartesia', () => {
     expect((await hear(tts)).error).toMatchObject({ code })
   })
 
-  it.each(['drop', 'close'] as const)('tells a %s in mid-word, and speaks again over a new socket', async next => {
+  it.each(['drop', 'close'] as const)('reports a %s in mid-word, and reconnects', async next => {
     const tts = create()
     server.after = { words: 1, next }
     const { chunks, error } = await hear(tts)
@@ -145,7 +145,7 @@ describe('cartesia', () => {
     expect((await hear(tts)).error).toBeNull()
   })
 
-  it('tells an end without sound, nonsense, a file, and sound too short for its words', async () => {
+  it('reports missing audio, invalid data, files and audio too short for its words', async () => {
     const tts = create()
     server.after = { words: 0, next: 'done' }
     expect((await hear(tts)).error).toMatchObject({ code: 'bad_answer' })
@@ -159,7 +159,7 @@ describe('cartesia', () => {
     expect((await hear(tts, 'Hello everybody')).error).toMatchObject({ code: 'bad_answer' })
   })
 
-  it('does not wait for ever', async () => {
+  it('times out', async () => {
     server.after = { words: 0, next: 'hang' }
     expect((await hear(create({ deadlines: { firstSoundMs: 50 } }))).error).toMatchObject({ code: 'timeout' })
     server.after = { words: 1, next: 'hang' }

@@ -52,7 +52,7 @@ const talk = (rate = 8000) =>
   ])
 
 describe('deepgram', () => {
-  it('sends sound, forces a final and answers with the words of the utterance', async () => {
+  it('sends audio, sends Finalize and returns the text', async () => {
     const stream = open()
     const endMs = push(stream, talk(), 5000)
     expect(await stream.transcribe(5000, endMs, never)).toEqual({ text: 'w1, w2,', confidence: expect.closeTo(0.98) })
@@ -69,7 +69,7 @@ describe('deepgram', () => {
     })
   })
 
-  it('tells utterances apart by wire time, over a gap in the packets too', async () => {
+  it('separates utterances by wire time, across packet gaps', async () => {
     const stream = open()
     const first = push(
       stream,
@@ -93,7 +93,7 @@ describe('deepgram', () => {
     expect(server.controls).toEqual(['Finalize']) // what is final needs no more
   })
 
-  it('may be asked again for a longer utterance', async () => {
+  it('transcribes again for a longer utterance', async () => {
     const stream = open()
     const first = push(
       stream,
@@ -115,19 +115,19 @@ describe('deepgram', () => {
     expect((await stream.transcribe(1000, second, never)).text).toBe('w1, w2,')
   })
 
-  it.each([8000, 16_000])('speaks µ-law or linear at %i Hz', async rate => {
+  it.each([8000, 16_000])('sends µ-law or linear at %i Hz', async rate => {
     const stream = open({ encoding: rate === 8000 ? 'mulaw' : 'linear16' }, rate)
     const endMs = push(stream, talk(rate), 0, rate)
     expect((await stream.transcribe(0, endMs, never)).text).toBe('w1, w2,')
   })
 
-  it('answers silence with no words', async () => {
+  it('returns empty text for silence', async () => {
     const stream = open()
     const endMs = push(stream, spoken(8000, [[0, 600]]), 0)
     expect(await stream.transcribe(0, endMs, never)).toEqual({ text: '', confidence: null })
   })
 
-  it('keeps the connection alive when no packets come', async () => {
+  it('sends KeepAlive without packets', async () => {
     const clock = fakeClock()
     const stream = open({ clock })
     push(stream, talk(), 0)
@@ -137,7 +137,7 @@ describe('deepgram', () => {
     expect(server.controls).toEqual(['KeepAlive', 'KeepAlive'])
   })
 
-  it('sends what was not final again after a drop, and loses no word', async () => {
+  it('resends audio that was not final', async () => {
     const stream = open()
     const first = push(
       stream,
@@ -164,7 +164,7 @@ describe('deepgram', () => {
     expect(server.samples[1]).toBe(8000) // w2 and w3, not w1 again
   })
 
-  it('mends a drop while somebody waits', async () => {
+  it('reconnects during a request', async () => {
     server.neverFinal = true
     const stream = open()
     const endMs = push(stream, talk(), 0)
@@ -175,7 +175,7 @@ describe('deepgram', () => {
     expect((await text).text).toBe('w1, w2,')
   })
 
-  it('takes interim words for no answer, unless only a little is missing', async () => {
+  it('ignores interim results, unless only a little is missing', async () => {
     server.finalizeUnanswered = true
     const stream = open({ deadlineMs: 700 })
     const first = push(stream, talk(), 0)
@@ -190,7 +190,7 @@ describe('deepgram', () => {
     expect((await stream.transcribe(0, last, never)).text).toBe('w1, w2, w3,')
   })
 
-  it('takes a connection that never answers for dead, and asks over another', async () => {
+  it('reconnects when the server never answers', async () => {
     server.neverFinal = true
     const stream = open({ deadlineMs: 80 })
     const endMs = push(stream, talk(), 0)
@@ -200,14 +200,14 @@ describe('deepgram', () => {
     expect((await stream.transcribe(0, endMs, never)).text).toBe('w1, w2,')
   })
 
-  it('ends in a typed error when it never finalises', async () => {
+  it('reports a timeout when it never finalises', async () => {
     server.neverFinal = true
     const stream = open({ deadlineMs: 80 })
     const endMs = push(stream, talk(), 0)
     await expect(stream.transcribe(0, endMs, never)).rejects.toMatchObject({ code: 'timeout', retryable: true })
   })
 
-  it('does not wait for the whole deadline when only a little is not final and Finalize is not answered', async () => {
+  it('returns early when only a little is not final', async () => {
     server.finalizeUnanswered = true
     const stream = open({ deadlineMs: 2500 })
     push(stream, talk(), 0)
@@ -223,7 +223,7 @@ describe('deepgram', () => {
     { status: 400, code: 'bad_answer', retryable: false },
     { status: 429, code: 'rate_limited', retryable: true },
     { status: 503, code: 'unavailable', retryable: true },
-  ])('tells a handshake refused with $status at once', async ({ status, code, retryable }) => {
+  ])('reports a handshake rejected with $status at once', async ({ status, code, retryable }) => {
     server.refuse = { status, headers: { 'retry-after': '7', 'dg-error': 'no' }, body: { err_code: 'X', err_msg: KEY } }
     const stream = open()
     const endMs = push(stream, talk(), 0)
@@ -232,7 +232,7 @@ describe('deepgram', () => {
     await expect(stream.transcribe(0, endMs, never)).rejects.toMatchObject(failure) // and while it stays away
   })
 
-  it('comes back after a refusal that passes', async () => {
+  it('reconnects after a temporary rejection', async () => {
     server.refuse = { status: 503 }
     const stream = open()
     const endMs = push(stream, talk(), 0)
@@ -243,7 +243,7 @@ describe('deepgram', () => {
     expect((await stream.transcribe(0, endMs, never)).text).toBe('w1, w2,')
   })
 
-  it('does not ask for ever with a wrong key', async () => {
+  it('stops retrying with a wrong key', async () => {
     const clock = fakeClock()
     server.refuse = { status: 401 }
     open({ clock })
@@ -253,7 +253,7 @@ describe('deepgram', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('gives up a handshake without an answer', async () => {
+  it('times out a handshake', async () => {
     const clock = fakeClock()
     server.sttUnavailable = true
     const stream = open({ clock })
@@ -264,7 +264,7 @@ describe('deepgram', () => {
     await failed
   })
 
-  it('takes an undecodable stream for our fault, NET-0001 for a drop', async () => {
+  it('treats DATA-0000 as our error, NET-0001 as a drop', async () => {
     server.neverFinal = true
     const stream = open()
     const endMs = push(stream, talk(), 0)
@@ -277,7 +277,7 @@ describe('deepgram', () => {
   })
 
   it.each(['{"type":"Results"', '{"type":"Results","start":"x"}', '{"type":"Error","description":"boom"}', '[]'])(
-    'begins anew after %s',
+    'restarts after %s',
     async nonsense => {
       server.neverFinal = true
       const stream = open()
@@ -291,7 +291,7 @@ describe('deepgram', () => {
     },
   )
 
-  it('passes over messages that it does not need', async () => {
+  it('ignores other messages', async () => {
     const stream = open()
     const endMs = push(stream, talk(), 0)
     await until('heard', () => server.samples[0] === 8800)
@@ -301,7 +301,7 @@ describe('deepgram', () => {
     expect(server.requests).toHaveLength(1)
   })
 
-  it('ends a wait by abort, and by close, which says CloseStream and leaves no socket', async () => {
+  it('supports abort and close (CloseStream)', async () => {
     server.neverFinal = true
     const stream = open()
     const endMs = push(stream, talk(), 0)

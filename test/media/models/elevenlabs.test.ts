@@ -45,7 +45,7 @@ async function collect(sound: AsyncIterable<SpeechChunk>) {
 }
 
 describe('elevenlabs', () => {
-  it('speaks: the first chunk before the whole, words with their times in the utterance', async () => {
+  it('streams chunks with word times in the utterance', async () => {
     const { chunks, error, ms, words } = await collect(speak())
     expect(error).toBeNull()
     expect(chunks.map(({ pcm }) => pcm.length / 16)).toEqual([200, 200, 200, 200, 50, 0]) // last: its word ended with it
@@ -66,7 +66,7 @@ describe('elevenlabs', () => {
     )
   })
 
-  it('gives the first sound while the rest is being made', async () => {
+  it('streams the first audio early', async () => {
     server.after = { chunks: 1, next: 'hang' }
     const abort = new AbortController()
     const sound = speak({}, abort.signal)[Symbol.asyncIterator]()
@@ -75,7 +75,7 @@ describe('elevenlabs', () => {
     expect(await sound.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('speaks µ-law, and with a model that takes no language', async () => {
+  it('supports µ-law and models without a language', async () => {
     const { chunks, ms, error } = await collect(speak({ outputFormat: 'ulaw_8000', model: 'eleven_multilingual_v2' }))
     expect(error).toBeNull()
     expect(ms).toBe(TEXT.length * CHAR_MS)
@@ -84,7 +84,7 @@ describe('elevenlabs', () => {
     expect(server.requests[0]!.url).not.toContain('language_code')
   })
 
-  it.each(['null', 'broken'] as const)('speaks without words when their times are %s', async alignments => {
+  it.each(['null', 'broken'] as const)('returns no timestamps when they are %s', async alignments => {
     server.alignments = alignments
     const { error, ms, words } = await collect(speak())
     expect({ error, ms, words }).toEqual({ error: null, ms: TEXT.length * CHAR_MS, words: [] })
@@ -94,7 +94,7 @@ describe('elevenlabs', () => {
     { status: 401, code: 'unauthorized', retryable: false },
     { status: 429, code: 'rate_limited', retryable: true },
     { status: 500, code: 'unavailable', retryable: true },
-  ])('tells a handshake refused with $status', async ({ status, code, retryable }) => {
+  ])('reports a handshake rejected with $status', async ({ status, code, retryable }) => {
     server.refuse = { status, headers: { 'retry-after': '3' }, body: { detail: { status: 'x', message: KEY } } }
     const { error, chunks } = await collect(speak())
     expect(chunks).toEqual([])
@@ -108,7 +108,7 @@ describe('elevenlabs', () => {
     { error: 'too_many_concurrent_requests', code: 'rate_limited' },
     { error: 'system_busy', code: 'rate_limited' },
     { error: 'invalid_input', code: 'bad_answer' },
-  ])('tells $error in the stream', async ({ error, code }) => {
+  ])('reports $error in the stream', async ({ error, code }) => {
     server.after = { chunks: 0, next: 'error' }
     server.error = { message: `no: ${TEXT}`, error, code: 1008 }
     const result = await collect(speak())
@@ -116,14 +116,14 @@ describe('elevenlabs', () => {
     expect(String(result.error)).not.toContain('Hello')
   })
 
-  it.each(['drop', 'close'] as const)('tells a %s in mid-word after the sound that came', async next => {
+  it.each(['drop', 'close'] as const)('reports a %s in mid-word after the audio', async next => {
     server.after = { chunks: 2, next }
     const { chunks, error } = await collect(speak())
     expect(chunks).toHaveLength(2)
     expect(error).toMatchObject({ code: 'unavailable', retryable: true })
   })
 
-  it('tells an end without sound, what cannot be read, and a file in place of samples', async () => {
+  it('reports missing audio, invalid data and files', async () => {
     server.after = { chunks: 0, next: 'final' }
     expect((await collect(speak())).error).toMatchObject({ code: 'bad_answer' })
     server.after = { chunks: 1, next: 'nonsense' }
@@ -133,12 +133,12 @@ describe('elevenlabs', () => {
     expect(await collect(speak())).toMatchObject({ chunks: [], error: { code: 'bad_answer' } })
   })
 
-  it('tells sound of a lower rate than was asked for by its words', async () => {
+  it('detects a lower sample rate by its words', async () => {
     server.wrongRate = 8000
     expect((await collect(speak())).error).toMatchObject({ code: 'bad_answer' })
   })
 
-  it('does not wait for ever: for the connection, the first sound, the next', async () => {
+  it('times out for connection, first and next audio', async () => {
     server.after = { chunks: 0, next: 'hang' }
     const first = await collect(speak({ deadlines: { firstSoundMs: 60 } }))
     expect(first.error).toMatchObject({ code: 'timeout', retryable: true })
@@ -149,7 +149,7 @@ describe('elevenlabs', () => {
     expect((await collect(speak({ deadlines: { firstSoundMs: 60 } }))).error).toMatchObject({ code: 'timeout' })
   })
 
-  it('ends without an error when aborted, before, while connecting and in the middle, and closes the socket', async () => {
+  it('ends without an error on abort, and closes the socket', async () => {
     expect(await collect(speak({}, AbortSignal.abort()))).toMatchObject({ chunks: [], error: null })
     expect(server.requests).toHaveLength(0)
 
@@ -171,13 +171,13 @@ describe('elevenlabs', () => {
     await until('told to stop', () => server.cancelled === 1)
   })
 
-  it('lets go of the socket when the listener goes away', async () => {
+  it('closes the socket when the listener leaves', async () => {
     server.after = { chunks: 2, next: 'hang' }
     for await (const chunk of speak()) if (chunk) break
     await until('told to stop', () => server.cancelled === 1)
   })
 
-  it('puts words together over chunks', () => {
+  it('joins words across chunks', () => {
     const read = createWordReader()
     const chars = (text: string) => [...text].map((char, i) => ({ char, startMs: i * 10, endMs: i * 10 + 10 }))
     expect(read(chars('a bi'), 0)).toEqual([{ text: 'a', startMs: 0, endMs: 10 }])

@@ -58,8 +58,8 @@ async function hear(tts: Tts, signal = never) {
   }
 }
 
-describe('fallback of voices', () => {
-  it('asks the first, and nobody else while it works', async () => {
+describe('TTS fallback', () => {
+  it('uses the first while it works', async () => {
     const { options, switches } = setUp()
     const [a, b] = [voice([1, 2]), voice([9])]
     const tts = fallbackTts(
@@ -74,7 +74,7 @@ describe('fallback of voices', () => {
     expect(switches).toEqual([])
   })
 
-  it('asks the next when one gives no sound for words at all', async () => {
+  it('uses the next when one returns no audio', async () => {
     const { options, switches } = setUp()
     const [a, b] = [voice([]), voice([9])]
     const tts = fallbackTts(
@@ -88,7 +88,7 @@ describe('fallback of voices', () => {
     expect(switches).toMatchObject([{ from: 'a', to: 'b', code: 'bad_answer' }])
   })
 
-  it('goes on with the next when one hangs in mid-sentence', async () => {
+  it('continues with the next when one hangs in mid-sentence', async () => {
     const { clock, options, switches } = setUp()
     const a: Tts = {
       async *speak(_, signal) {
@@ -117,7 +117,7 @@ describe('fallback of voices', () => {
     expect(switches).toMatchObject([{ from: 'a', to: 'b', code: 'timeout' }])
   })
 
-  it('asks the next for the same words, in its own voice, when one fails before its first sound', async () => {
+  it('uses the next before the first audio of a failed one', async () => {
     const { options, switches } = setUp()
     const [a, b] = [voice([], down()), voice([9])]
     const tts = fallbackTts(
@@ -133,7 +133,7 @@ describe('fallback of voices', () => {
     expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
   })
 
-  describe('when one breaks off in mid-word', () => {
+  describe('failure in mid-word', () => {
     const text = 'The library opens at nine in the morning.'
     /** 100 ms a chunk, a word in each when they are timed. */
     function broken(chunks: number, timed: boolean) {
@@ -168,7 +168,7 @@ describe('fallback of voices', () => {
         options,
       )
 
-    it('the next goes on with the words that were not heard, and its times follow', async () => {
+    it('continues with the unheard words and shifted timestamps', async () => {
       const { options, switches } = setUp()
       const asked: object[] = []
       const second: Tts = {
@@ -184,7 +184,7 @@ describe('fallback of voices', () => {
       expect(switches).toEqual([{ kind: 'tts', from: 'a', to: 'b', code: 'unavailable' }])
     })
 
-    it('how far it came is estimated where the vendor gives no times', async () => {
+    it('estimates the position without timestamps', async () => {
       const { options } = setUp()
       const second = voice([9])
       await collect(both(broken(8, false), second.tts, options))
@@ -193,7 +193,7 @@ describe('fallback of voices', () => {
       expect(second.spoken[0]!.text).toMatch(/^(?:opens|at) /)
     })
 
-    it('and nothing was left to be said, the sentence is whole', async () => {
+    it('completes a sentence that was nearly finished', async () => {
       const { options, switches } = setUp()
       const second = voice([9])
       expect((await collect(both(broken(8, true), second.tts, options))).error).toBeNull()
@@ -201,7 +201,7 @@ describe('fallback of voices', () => {
       expect(switches).toEqual([{ kind: 'tts', from: 'a', to: null, code: 'unavailable' }])
     })
 
-    it('and there is no other, it is told', async () => {
+    it('reports the failure without another provider', async () => {
       const { options } = setUp()
       expect((await collect(fallbackTts([{ name: 'a', tts: broken(3, true) }], options))).error).toMatchObject({
         code: 'unavailable',
@@ -209,7 +209,7 @@ describe('fallback of voices', () => {
     })
   })
 
-  it('gives the last one all the time it wants, and a fixed phrase is asked for as one', async () => {
+  it('has no time limit for the last provider', async () => {
     const { options, clock } = setUp()
     let release = () => {}
     const asked: object[] = []
@@ -233,7 +233,7 @@ describe('fallback of voices', () => {
     expect([values, asked]).toEqual([[5], [{ text: 'Hi', voice: null, language: 'en', keep: true }]])
   })
 
-  it('lets a refused key of one customer be no affair of another', async () => {
+  it('keeps rejected keys per customer', async () => {
     const { options } = setUp()
     const wrong = voice([], new VendorError('a', 'unauthorized', 'no'))
     const right = voice([1])
@@ -251,7 +251,7 @@ describe('fallback of voices', () => {
     expect(wrong.spoken).toHaveLength(1)
   })
 
-  it('leaves one that failed alone for a while, then tries it again', async () => {
+  it('rests a failed provider, then retries it', async () => {
     const { options, clock } = setUp()
     const [a, b] = [voice([1], null), voice([9])]
     a.fails = down()
@@ -270,7 +270,7 @@ describe('fallback of voices', () => {
     expect((await hear(tts)).values).toEqual([1])
   })
 
-  it('shares what one call learned with the next', async () => {
+  it('shares health between calls', async () => {
     const { options } = setUp()
     const [a, b] = [voice([], down()), voice([9])]
     const list = [
@@ -282,7 +282,7 @@ describe('fallback of voices', () => {
     expect(a.spoken).toHaveLength(1)
   })
 
-  it('asks one that rests when there is no other, and ends in the last error when all fail', async () => {
+  it('uses a resting provider when there is no other', async () => {
     const { options, switches } = setUp()
     const [a, b] = [voice([], down()), voice([], new VendorError('b', 'rate_limited', 'full'))]
     const tts = fallbackTts(
@@ -298,7 +298,7 @@ describe('fallback of voices', () => {
     expect([a.spoken.length, b.spoken.length]).toEqual([2, 2])
   })
 
-  it('gives up one that says nothing in time, and stops it', async () => {
+  it('times out a silent provider and stops it', async () => {
     const { options, clock } = setUp()
     const [a, b] = [voice([], 'hang'), voice([9])]
     const tts = fallbackTts(
@@ -315,7 +315,7 @@ describe('fallback of voices', () => {
     expect(a.aborted).toBe(1)
   })
 
-  it('ends without an error and without a switch when aborted', async () => {
+  it('ends without an error or switch on abort', async () => {
     const { options, switches, breakers } = setUp()
     const [a, b] = [voice([1], 'hang'), voice([9])]
     const tts = fallbackTts(
@@ -333,7 +333,7 @@ describe('fallback of voices', () => {
     expect([a.aborted, switches, breakers.size]).toEqual([1, [], 0])
   })
 
-  it('stops the provider when the listener goes away', async () => {
+  it('stops the provider when the listener leaves', async () => {
     const { options } = setUp()
     const a = voice([1], 'hang')
     const tts = fallbackTts([{ name: 'a', tts: a.tts }], options)
@@ -345,12 +345,12 @@ describe('fallback of voices', () => {
     expect(a.spoken).toHaveLength(1)
   })
 
-  it('refuses an empty list', () => {
+  it('rejects an empty list', () => {
     expect(() => fallbackTts([], setUp().options)).toThrow(RangeError)
   })
 })
 
-describe('fallback of text models', () => {
+describe('LLM fallback', () => {
   const request = { system: '', language: 'en', messages: [], tools: [], today: new Date(0) } satisfies LlmRequest
   const model = (events: LlmEvent[], end: unknown = null): Llm => ({
     async *respond() {
@@ -373,7 +373,7 @@ describe('fallback of text models', () => {
     }
   }
 
-  it('switches before the first word, and reads the status of the AI SDK', async () => {
+  it('switches before the first token, by AI SDK status', async () => {
     const { options, switches } = setUp()
     const refused = Object.assign(new Error('the caller said secrets'), { statusCode: 429, responseHeaders: {} })
     const llm = fallbackLlm(
@@ -387,7 +387,7 @@ describe('fallback of text models', () => {
     expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'rate_limited' }])
   })
 
-  it('takes an empty answer for none', async () => {
+  it('counts an empty answer as a failure', async () => {
     const { options, switches } = setUp()
     const llm = fallbackLlm(
       [
@@ -400,7 +400,7 @@ describe('fallback of text models', () => {
     expect(switches).toEqual([{ kind: 'llm', from: 'a', to: 'b', code: 'bad_answer' }])
   })
 
-  it('does not run a tool twice: any event is a beginning', async () => {
+  it('does not repeat tool calls: any event commits', async () => {
     const { options } = setUp()
     const tool: LlmEvent = { type: 'tool', id: 't', name: 'book', arguments: {} }
     const llm = fallbackLlm(
@@ -413,7 +413,7 @@ describe('fallback of text models', () => {
     expect(await read(llm)).toMatchObject({ events: [tool], error: { code: 'unavailable' } })
   })
 
-  it('does not wait for a record that does not come, while another can write it', async () => {
+  it('does not wait for a late record', async () => {
     const { options, clock, switches } = setUp()
     let aborted = false
     const hangs: Llm = {
@@ -454,7 +454,7 @@ describe('fallback of text models', () => {
   })
 })
 
-describe('fallback of recognisers', () => {
+describe('STT fallback', () => {
   function stt(name: string, fails: () => Error | null) {
     const state = { opened: 0, closed: 0, heard: [] as number[] }
     const stt: Stt = {
@@ -476,7 +476,7 @@ describe('fallback of recognisers', () => {
   }
   const frame = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
 
-  it('gives the next the sound of the utterance, and stays with it', async () => {
+  it('replays the utterance to the next, and stays with it', async () => {
     const { options, switches, clock } = setUp()
     const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
@@ -494,7 +494,7 @@ describe('fallback of recognisers', () => {
     expect(b.closed).toBe(1)
   })
 
-  it('switches once for two utterances that fail together', async () => {
+  it('switches once for concurrent utterances', async () => {
     const { options, switches } = setUp()
     const [a, b] = [stt('a', () => down()), stt('b', () => null)]
     const stream = fallbackStt([a, b], options).open({ sampleRate: 8000, language: 'en' })
@@ -503,7 +503,7 @@ describe('fallback of recognisers', () => {
     expect([switches.length, b.opened]).toEqual([1, 1])
   })
 
-  it('ends in an error when all fail, and tries again at the next utterance', async () => {
+  it('fails when all fail, and retries at the next utterance', async () => {
     const { options } = setUp()
     let broken = true
     const [a, b] = [stt('a', () => down()), stt('b', () => (broken ? down() : null))]
@@ -513,7 +513,7 @@ describe('fallback of recognisers', () => {
     expect((await stream.transcribe(1, 2, never)).text).toBe('b 1-2')
   })
 
-  it('takes an abort for no failure', async () => {
+  it('does not count aborts as failures', async () => {
     const { options, switches } = setUp()
     const abort = new AbortController()
     const a = stt('a', () => new Error('recognition aborted'))
@@ -524,8 +524,8 @@ describe('fallback of recognisers', () => {
   })
 })
 
-describe('health', () => {
-  it('rests twice as long each time, as long as Retry-After, long for a wrong key', () => {
+describe('circuit breaker', () => {
+  it('doubles the rest, honours Retry-After, and rests long for a wrong key', () => {
     const once = afterFailure(CLOSED, down(), 1000)
     expect(once).toEqual({ failures: 1, openUntilMs: 6000 })
     expect(afterFailure(once, down(), 6000).openUntilMs).toBe(16_000)
@@ -534,7 +534,7 @@ describe('health', () => {
     expect(afterFailure(CLOSED, new VendorError('v', 'unauthorized', 'no'), 0).openUntilMs).toBe(300_000)
   })
 
-  it('orders the healthy first, then who wakes soonest', () => {
+  it('orders healthy first, then by wake-up time', () => {
     const list = ['a', 'b', 'c'].map(name => ({ name }))
     const breakers = new Map([
       ['a', { failures: 1, openUntilMs: 900 }],
@@ -544,7 +544,7 @@ describe('health', () => {
     expect(inOrder(list, breakers, 500).map(({ name }) => name)).toEqual(['b', 'c', 'a'])
   })
 
-  it('keeps nothing of what a provider said', () => {
+  it('shares no customer data', () => {
     expect(toVendorError('a', new Error('secret words'), 0)).toMatchObject({
       message: 'a: failed',
       code: 'unavailable',

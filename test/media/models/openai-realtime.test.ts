@@ -117,7 +117,7 @@ describe('a session', () => {
     expect(Buffer.concat(of('speech').map(event => event.ulaw!)).equals(all)).toBe(true)
   })
 
-  it('encodes what a leg without µ-law bytes has heard', async () => {
+  it('encodes PCM of a leg without µ-law', async () => {
     const { stream, ready } = open()
     await ready()
     stream.push(frame(1234))
@@ -144,7 +144,7 @@ describe('a session', () => {
     expect(of('speech').every(({ ulaw }) => ulaw === null)).toBe(true)
   })
 
-  it('keeps what is said before it is ready', async () => {
+  it('buffers messages until ready', async () => {
     const { stream } = open()
     stream.push(frame(5000))
     stream.addMessage({ role: 'caller', text: 'Hi' })
@@ -154,7 +154,7 @@ describe('a session', () => {
 })
 
 describe('a turn', () => {
-  it('is told from the first voice to the last word', async () => {
+  it('is reported from first voice to last word', async () => {
     server.transcripts.push(' Hello there. ')
     server.scripts.push({ parts: [{ say: 'Hi.' }] })
     const { stream, events, of, ready } = open()
@@ -181,7 +181,7 @@ describe('a turn', () => {
     ).toBe('Hi.')
   })
 
-  it('whose words could not be read is told so', async () => {
+  it('reports a failed transcription', async () => {
     server.transcripts.push(null)
     const { stream, of, ready } = open()
     await ready()
@@ -190,7 +190,7 @@ describe('a turn', () => {
     expect(of('caller_said')[0]!.text).toBeNull()
   })
 
-  it('over an answer breaks it', async () => {
+  it('interrupts an answer', async () => {
     server.scripts.push({ parts: [{ say: 'A long story', hangs: true }] }, { parts: [{ say: 'Yes?' }] })
     const { stream, of, ready } = open()
     await ready()
@@ -203,7 +203,7 @@ describe('a turn', () => {
 })
 
 describe('tools', () => {
-  it('are told with their arguments, broken ones with the problem', async () => {
+  it('are reported with arguments or a parse error', async () => {
     server.scripts.push({
       parts: [
         { call: 'a', args: '{"n":1}', id: 'one' },
@@ -242,7 +242,7 @@ describe('tools', () => {
 })
 
 describe('an answer', () => {
-  it('asked for while another is given comes after it', async () => {
+  it('is queued behind another response', async () => {
     server.scripts.push({ parts: [{ say: 'One', hangs: true }] }, { parts: [{ say: 'Two' }] })
     const { stream, of, ready } = open()
     await ready()
@@ -255,7 +255,7 @@ describe('an answer', () => {
     await until('the second request', () => sent('response.create').length === 2)
   })
 
-  it('that the vendor began before it read ours is waited for', async () => {
+  it('waits for a response that the vendor started', async () => {
     server.scripts.push({ parts: [], silent: true })
     const { stream, of, ready } = open()
     await ready()
@@ -268,7 +268,7 @@ describe('an answer', () => {
     await until('ours', () => of('words').length > 0)
   })
 
-  it('is not asked for while the caller talks, who gets one anyway', async () => {
+  it('is not requested while the caller speaks', async () => {
     const { stream, of, ready } = open()
     await ready()
     for (let i = 0; i < 10; i++) stream.push(frame(i % 2 ? 5000 : -5000))
@@ -281,7 +281,7 @@ describe('an answer', () => {
     expect(of('answer_done')).toHaveLength(1)
   })
 
-  it('that fails by a limit says so, and the session goes on', async () => {
+  it('survives a rate-limited response', async () => {
     const error = { type: 'requests', code: 'rate_limit_exceeded' }
     server.scripts.push({ parts: [], status: 'failed', error })
     const { stream, of, ready } = open()
@@ -312,7 +312,7 @@ describe('an answer', () => {
   })
 })
 
-describe('a session ends', () => {
+describe('end of a session', () => {
   it.each([
     ['with its longest time', { type: 'invalid_request_error', code: 'session_expired' }, 'unavailable', true],
     ['when the money is gone', { type: 'invalid_request_error', code: 'insufficient_quota' }, 'unauthorized', false],

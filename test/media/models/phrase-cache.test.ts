@@ -28,7 +28,7 @@ function counted(samples = 4) {
 }
 
 describe('kept phrases', () => {
-  it('are made once, and sound the same each time', async () => {
+  it('are synthesized once', async () => {
     const { tts, asked } = counted()
     const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     const first = await collect(cached.speak(options('One moment.'), never))
@@ -36,7 +36,7 @@ describe('kept phrases', () => {
     expect(first).toHaveLength(8)
     expect(asked).toEqual(['One moment.'])
   })
-  it('are told apart by voice and language; what is not to be kept is asked for each time', async () => {
+  it('are keyed by voice and language; uncacheable ones are not kept', async () => {
     const { tts, asked } = counted()
     const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     await collect(cached.speak(options('Hi.'), never))
@@ -45,7 +45,7 @@ describe('kept phrases', () => {
     await collect(cached.speak(options('Hi.', false), never))
     expect(asked).toHaveLength(4)
   })
-  it('of two makers are never mixed up, though their voices have one name', async () => {
+  it('are keyed by vendor', async () => {
     const cache = createPhraseCache({ clock: fakeClock() })
     const [first, second] = [counted(4), counted(6)]
     const [a, b] = [cache(first.tts, 'a'), cache(second.tts, 'b')]
@@ -55,7 +55,7 @@ describe('kept phrases', () => {
     }
     expect([first.asked, second.asked]).toEqual([['Hi.'], ['Hi.']])
   })
-  it('that are being made are shared, and outlive a listener who left', async () => {
+  it('in progress are shared, and continue without the first listener', async () => {
     const { tts, asked, open } = counted()
     const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     const left = new AbortController()
@@ -68,7 +68,7 @@ describe('kept phrases', () => {
     expect(await second).toHaveLength(8)
     expect(asked).toEqual(['slow'])
   })
-  it('that failed are asked for again', async () => {
+  it('are retried after a failure', async () => {
     const { tts, asked, break: breaks } = counted()
     const cached = createPhraseCache({ clock: fakeClock() })(tts, 'a')
     breaks(true)
@@ -77,7 +77,7 @@ describe('kept phrases', () => {
     expect(await collect(cached.speak(options('Hi.'), never))).toHaveLength(8)
     expect(asked).toHaveLength(2)
   })
-  it('that hang are given up, and asked for again by the next', async () => {
+  it('time out, and are retried', async () => {
     const clock = fakeClock()
     const { tts, asked } = counted()
     const cached = createPhraseCache({ clock })(tts, 'a')
@@ -89,7 +89,7 @@ describe('kept phrases', () => {
     await settle()
     expect(asked).toEqual(['slow', 'slow'])
   })
-  it('leave room for others: the least lately used go first', async () => {
+  it('are evicted least recently used first', async () => {
     const { tts, asked } = counted()
     const cached = createPhraseCache({ mostBytes: 40, clock: fakeClock() })(tts, 'a') // two phrases of 16 bytes
     for (const text of ['a', 'b', 'a', 'c', 'a']) await collect(cached.speak(options(text), never))

@@ -45,8 +45,8 @@ async function hung() {
 }
 const { signal } = new AbortController()
 
-describe('a speech process that hangs', () => {
-  it('fails a sentence in time, so that the agent can still hang up', async () => {
+describe('a hanging speech process', () => {
+  it('fails a sentence in time', async () => {
     const { client, clock, asked } = await hung()
     const spoken = (async () => {
       for await (const _ of client.tts.speak({ text: 'Goodbye.', voice: null, language: 'en' }, signal));
@@ -60,7 +60,7 @@ describe('a speech process that hangs', () => {
     await until(() => asked.some(ask => ask.type === 'cancel'))
   })
 
-  it('is told that a recognition is not waited for any more', async () => {
+  it('is notified of aborted recognitions', async () => {
     const { client, asked } = await hung()
     const ear = client.stt.open({ sampleRate: 8000, language: 'en' })
     for (let atMs = 20; atMs <= 400; atMs += 20) ear.push({ pcm: new Int16Array(160), atMs, concealed: false })
@@ -72,7 +72,7 @@ describe('a speech process that hangs', () => {
     await until(() => asked.some(ask => ask.type === 'cancel'))
   })
 
-  it('is never sent a text that it would refuse together with the connection', async () => {
+  it('receives no oversized text', async () => {
     const { client, asked, broken } = await hung()
     const text = 'long '.repeat(2000)
     void client.tts
@@ -85,10 +85,10 @@ describe('a speech process that hangs', () => {
   })
 })
 
-describe('sound for the detectors', () => {
+describe('batches for the VAD', () => {
   const sound = (atMs: number) => ({ pcm: new Int16Array(160), atMs, concealed: false })
 
-  it('of several calls leaves together, every 20 ms', async () => {
+  it('is sent every 20 ms for several calls', async () => {
     const { client, clock, asked } = await hung()
     const kinds = () => asked.map(({ type }) => type)
     clock.advance(100)
@@ -104,14 +104,14 @@ describe('sound for the detectors', () => {
     await until(() => asked.length === 23, 'the others')
   })
 
-  it('of one call alone leaves at once', async () => {
+  it('is sent at once for a single call', async () => {
     const { client, asked } = await hung()
     const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
     for (let n = 0; n < 5; n++) ear.push(sound(n))
     await until(() => asked.length === 6, 'all of it')
   })
 
-  it('leaves at once where a voice may begin after silence, and takes with it what waited', async () => {
+  it('is sent at once where voice may start, with what is pending', async () => {
     const { client, clock, asked, answer } = await hung()
     clock.advance(100)
     const unasked: number[] = []
@@ -145,7 +145,7 @@ describe('sound for the detectors', () => {
     await until(() => leftAt().at(-1) === atMs + 140, 'what comes after it')
   })
 
-  it('is never overtaken by what is asked after it', async () => {
+  it('keeps order with requests', async () => {
     const { client, asked } = await hung()
     const ear = client.vad.open({ sampleRate: 8000, onVoice: () => {} })
     for (let n = 0; n < 5; n++) ear.push(sound(n))

@@ -142,7 +142,7 @@ async function expectSameVoice(sound: Int16Array): Promise<void> {
   for (const [i, { atMs }] of got.entries()) expect(Math.abs(atMs - wanted[i]!.atMs)).toBeLessThanOrEqual(2 * WINDOW_MS)
 }
 
-describe('the gate before the detector', () => {
+describe('the energy gate', () => {
   it.each([
     ['no noise at all', 0, false],
     ['a quiet line', belowSpeech(40), false],
@@ -151,17 +151,17 @@ describe('the gate before the detector', () => {
     ['hiss, 15 dB below', belowSpeech(15), false],
     ['a car, 10 dB below', belowSpeech(10), true],
     ['hiss, 10 dB below', belowSpeech(10), false],
-  ])('hears the same voice, give or take two windows, with %s', async (_, level, coloured) => {
+  ])('detects the same voice, within two windows, with %s', async (_, level, coloured) => {
     await expectSameVoice(inRoom(talk, level, coloured))
   })
 
-  it('hears a soft voice, after noise that was louder than it', async () => {
+  it('detects soft voice after loud noise', async () => {
     const soft = talk.map(sample => sample / 5)
     const noisy = inRoom(silence(3000), 400, true)
     await expectSameVoice(concatPcm([noisy, inRoom(soft, 10, true)]))
   })
 
-  it('is not deafened by clicks', async () => {
+  it('adapts after clicks', async () => {
     const clicking = talk.map((sample, i) => (i % 5600 < 80 && sample === 0 ? (i % 2 ? 12_000 : -12_000) : sample))
     await expectSameVoice(inRoom(clicking, 15, true))
   })
@@ -171,14 +171,14 @@ describe('the gate before the detector', () => {
     ['hiss', 12, 0.15],
     ['a room', 60, 0.15],
     ['a loud room', 400, 0.15],
-  ])('asks the model about few windows of %s', async (_, level, most) => {
+  ])('evaluates few windows of %s', async (_, level, most) => {
     const before = silero.windows
     const sound = inRoom(silence(20_000), level, true)
     await listen(sound)
     expect(silero.windows - before).toBeLessThan((20_000 / WINDOW_MS) * most)
   })
 
-  it.each([1, 3, 7])('tells of each time once and in order, also when answers come %i frames late', async late => {
+  it.each([1, 3, 7])('reports each window once and in order, %i frames late', async late => {
     const told = (await listen(inRoom(talk, 20, true), { late })).map(({ atMs }) => atMs)
     expect(told).toEqual([...new Set(told)].sort((one, other) => one - other))
     expect(told.at(-1)).toBeGreaterThan((talk.length / RATE) * 1000 - WINDOW_MS - FRAME_MS)
@@ -186,8 +186,8 @@ describe('the gate before the detector', () => {
   })
 })
 
-describe('one detector for many lines', () => {
-  it('tells each of them what it would tell it alone', async () => {
+describe('a VAD shared by lines', () => {
+  it('gives each line the result it would have alone', async () => {
     const sounds = clips.map((clip, i) => inRoom(concatPcm([silence(100 * i), clip]), 20, true))
     const alone = []
     for (const sound of sounds) alone.push(await ask(sound))
@@ -198,7 +198,7 @@ describe('one detector for many lines', () => {
     }
   })
 
-  it('serves more lines than run together, each in its order', async () => {
+  it('serves more lines than one batch', async () => {
     const sound = inRoom(clips[0]!.subarray(0, RATE), 20, true)
     const all = await Promise.all(Array.from({ length: 40 }, () => ask(sound)))
     for (const probabilities of all) {
@@ -206,7 +206,7 @@ describe('one detector for many lines', () => {
     }
   })
 
-  it('leaves sound out when it is far behind, and goes on in order', async () => {
+  it('skips audio when far behind', async () => {
     const windows = windowsOf(inRoom(talk.subarray(0, 8 * RATE), 20, true))
     const pushed = 1400
     const told: number[] = []
@@ -221,7 +221,7 @@ describe('one detector for many lines', () => {
     expect(told).toEqual([...told].sort((a, b) => a - b))
   })
 
-  it('tells nothing after a call was released', async () => {
+  it('reports nothing after release', async () => {
     let told = 0
     const gone = silero.detector(() => told++)
     for (const [atMs, window] of windowsOf(clips[0]!.subarray(0, RATE)).entries())

@@ -67,7 +67,7 @@ describe('Russian on the telephone', () => {
   }, 180_000)
 })
 
-describe('what Whisper makes of noise', () => {
+describe('hallucinations', () => {
   it.each([
     'Продолжение следует...',
     ' Субтитры создавал DimaTorzok',
@@ -75,7 +75,7 @@ describe('what Whisper makes of noise', () => {
     'СПОКОЙНАЯ МУЗЫКА',
     'Thank you.',
     'Спасибо за просмотр!',
-  ])('%j is no word of the caller', text => expect(cleanTranscript(text)).toBe(''))
+  ])('discards %j', text => expect(cleanTranscript(text)).toBe(''))
   it('is not repeated for ever', () => {
     expect(cleanTranscript('да, не дебеса, не дебеса, не дебеса, не дебеса, не дебеса,').length).toBeLessThan(30)
   })

@@ -72,7 +72,7 @@ async function inTime<T>(promise: Promise<T>, clock: ReturnType<typeof fakeClock
 }
 
 describe('a recorder', () => {
-  it('keeps both voices, caller left and agent right, and tells where and how long', async () => {
+  it('records caller left and agent right, with key and duration', async () => {
     const { make, call, clock, file, spool, ready } = world()
     const recording = make().start(call)
     await talk(recording, clock, 10_000)
@@ -89,7 +89,7 @@ describe('a recorder', () => {
     expect(ready).toEqual([])
   })
 
-  it('writes while the call goes on, and loses the last seconds when the process dies', async () => {
+  it('loses the last seconds when the process dies', async () => {
     const { make, call, clock, spool, ready, file, log } = world()
     const dying = make().start(call)
     await talk(dying, clock, 10_000)
@@ -112,7 +112,7 @@ describe('a recorder', () => {
     expect(await dying.finish()).toBeNull()
   })
 
-  it('does not hold up the record of a call: what takes long is told when it is stored', async () => {
+  it('does not delay the call record; reports a late recording', async () => {
     let stored = () => {}
     const folder = createFolderBlobs(join(home, 'slow'))
     const store: Blobs['store'] = async (...args) => {
@@ -129,7 +129,7 @@ describe('a recorder', () => {
     expect(ready).toMatchObject([{ call_id: call.callId, recording: { duration_ms: 2000 } }])
   })
 
-  it('tries again when the store is away', async () => {
+  it('retries when the store is down', async () => {
     let tries = 0
     const folder = createFolderBlobs(join(home, 'away'))
     const store: Blobs['store'] = async (...args) => {
@@ -148,7 +148,7 @@ describe('a recorder', () => {
     expect(log.lines.filter(line => /could not store recording/.test(line.message))).toHaveLength(3)
   })
 
-  it('leaves in the spool what it could not store before its end, and the next one stores it', async () => {
+  it('keeps unfinished uploads for the next start', async () => {
     const { make, call, clock, spool, ready, blobs } = world()
     const { store } = blobs
     blobs.store = (_key, _file, { signal }) =>
@@ -168,7 +168,7 @@ describe('a recorder', () => {
     expect(readdirSync(spool)).toEqual([])
   })
 
-  it('without a folder to write to costs the recording and nothing else', async () => {
+  it('loses only the recording without a folder', async () => {
     const spool = join(home, 'file')
     writeFileSync(spool, 'in the way')
     const { make, call, clock, log } = world({ spool })
@@ -181,7 +181,7 @@ describe('a recorder', () => {
     ])
   })
 
-  it('on a full disk costs the recording, and leaves no half of it', async ({ skip }) => {
+  it('loses only the recording on a full disk', async ({ skip }) => {
     const spool = join(home, 'full')
     mkdirSync(spool)
     if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=128k', 'none', spool]).status !== 0) skip('may not mount')
@@ -197,7 +197,7 @@ describe('a recorder', () => {
     }
   })
 
-  it('hears what the conversation hears, and changes nothing', () => {
+  it("records the conversation's audio unchanged", () => {
     const told: unknown[] = []
     const recording: Recording = {
       caller: frame => told.push(frame),

@@ -34,7 +34,7 @@ function slowLink() {
 }
 
 describe('captions on a slow link', () => {
-  it('are the newest words of each turn, the first turn first', async () => {
+  it('contain the newest text of each turn, in order', async () => {
     const { captions, sent, next, texts } = slowLink()
     captions.show(words('caller', 'caller-0', 'I'))
     captions.show(words('caller', 'caller-0', 'I want'))
@@ -57,7 +57,7 @@ describe('captions on a slow link', () => {
     await captions.close()
   })
 
-  it('that fail are told once, and those after them are shown', async () => {
+  it('log failures once and continue', async () => {
     const { captions, next, log, texts } = slowLink()
     captions.show(words('agent', 'a', 'One.', true))
     captions.show(words('agent', 'b', 'Two.', true))
@@ -73,7 +73,7 @@ describe('captions on a slow link', () => {
 })
 
 describe.skipIf(!livekitBinary)('a client', () => {
-  it('is shown who speaks, and the words of both as they become known', async () => {
+  it('receives state and text', async () => {
     const { caller, leg } = await meet(livekit)
     const agent = () => caller.room.remoteParticipants.get(AGENT)!
     const packets: { identity: string; id: string; text: string; final: boolean; track: string }[] = []

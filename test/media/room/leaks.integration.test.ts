@@ -16,7 +16,7 @@ const listeners = () => (globalThis._ffiClientInstance as unknown as EventEmitte
 const MB = 1024 * 1024
 
 describe.skipIf(!livekitBinary)('fifty legs', () => {
-  it('leave no listeners, no memory and nobody in the room', async () => {
+  it('leak no listeners, memory or participants', async () => {
     const room = newRoom()
     const caller = await joinCaller(livekit, room)
     const before = listeners()
@@ -37,7 +37,7 @@ describe.skipIf(!livekitBinary)('fifty legs', () => {
     await caller.leave()
   }, 300_000)
 
-  it('that the server ends leave no listeners either', async () => {
+  it('ended by the server leak no listeners', async () => {
     const room = newRoom()
     const caller = await joinCaller(livekit, room)
     const before = listeners()

@@ -93,7 +93,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
     await until(async () => (await present(livekit, room).catch(() => [])).length === 0, 'nobody to be left')
   })
 
-  it('who is shown out, or whose room is deleted, ends the call', async () => {
+  it('who is removed, or whose room is deleted, ends the call', async () => {
     const shownOut = await meet(livekit)
     await admin(livekit).removeParticipant(shownOut.room, CALLER)
     expect(await shownOut.leg.ended).toEqual({ by: 'remote', reason: 'caller_hangup' })
@@ -107,7 +107,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
   })
 
   // LiveKit takes 20 seconds to notice; in production 15 more are waited, which are cut short here.
-  it('whose process is killed is away, and lost or back again', async () => {
+  it('who vanishes is lost or returns', async () => {
     const rooms = [newRoom(), newRoom(), newRoom()]
     for (const name of rooms) await admin(livekit).createRoom({ name, departureTimeout: name === rooms[2] ? 2 : 120 })
     const clocks = rooms.map(() => patientClock())
@@ -142,7 +142,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
     expect(await legs[1]!.ended).toEqual({ by: 'local', reason: 'api_hangup' })
   }, 180_000)
 
-  it('who joins again before the server misses him takes his own place', async () => {
+  it('who rejoins replaces the old connection', async () => {
     const { room, caller, leg, edge } = await meet(livekit)
     await talkBothWays({ caller, edge })
     const again = await joinCaller(livekit, room)
@@ -161,7 +161,7 @@ describe.skipIf(!livekitBinary)('a connection', () => {
     ['its signalling', SIMULATE_SIGNAL_RECONNECT],
     ['all of it', SIMULATE_FULL_RECONNECT],
   ] as const) {
-    it(`of the client that loses ${name} is mended, and the call goes on`, async () => {
+    it(`survives a client that loses ${name}`, async () => {
       const { room, caller, leg, edge } = await meet(livekit)
       await talkBothWays({ caller, edge })
       await caller.room.simulateScenario(kind)
@@ -171,7 +171,7 @@ describe.skipIf(!livekitBinary)('a connection', () => {
       expect(await leg.ended).toMatchObject({ by: 'remote', reason: 'caller_hangup' })
     })
 
-    it(`of our own that loses ${name} is mended, and the call goes on`, async () => {
+    it(`reconnects our connection after losing ${name}`, async () => {
       const { room, caller, leg, edge } = await meet(livekit)
       await talkBothWays({ caller, edge })
       leg.show!({ type: 'state', state: 'thinking' })
@@ -192,7 +192,7 @@ describe.skipIf(!livekitBinary)('a connection', () => {
 describe.skipIf(!livekitBinary)('a room', () => {
   const failed = { ok: false, failure: { status: 'failed', reason: 'room_unreachable', sipCode: null } }
 
-  it('that cannot be had is told in time', async () => {
+  it('fails in time when unavailable', async () => {
     const room = newRoom()
     const mute = createServer(() => {}).listen(0, '127.0.0.1')
     await once(mute, 'listening')
@@ -208,7 +208,7 @@ describe.skipIf(!livekitBinary)('a room', () => {
     mute.close()
   })
 
-  it('that is given up while it is joined has nobody of ours in it', async () => {
+  it('leaves no participant after an abort', async () => {
     const room = newRoom()
     const caller = await joinCaller(livekit, room)
     const canceled = { ok: false, failure: { status: 'canceled', reason: 'canceled_by_api', sipCode: null } }
@@ -225,14 +225,14 @@ describe.skipIf(!livekitBinary)('a room', () => {
     await caller.leave()
   })
 
-  it('that the caller has left already is left', async () => {
+  it('ends when the caller has left', async () => {
     const room = newRoom()
     const result = await join(livekit, room)
     expect(result).toEqual({ ok: false, failure: { status: 'canceled', reason: 'caller_canceled', sipCode: null } })
     await until(async () => (await present(livekit, room).catch(() => [])).length === 0, 'nobody to be left')
   })
 
-  it('that the caller enters a moment after us is held', async () => {
+  it('waits briefly for the caller', async () => {
     const room = newRoom()
     const joining = joinLeg(livekit, room)
     await until(async () => (await present(livekit, room).catch((): string[] => [])).includes(AGENT), 'us')

@@ -50,7 +50,7 @@ async function speakOn(peer: Awaited<ReturnType<typeof joinCaller>>, source: Tra
 }
 
 describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
-  it('crosses both ways at 48 kHz, whole and at its pace', async () => {
+  it('passes both ways at 48 kHz', async () => {
     const { caller, leg, edge } = await meet(livekit)
     const said = caller.say(tone(3000, 400))
     edge.play(endlessTone(450)) // half a period more than ten milliseconds hold: parts in a wrong order would show
@@ -77,7 +77,7 @@ describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
     expect(await leg.ended).toMatchObject({ by: 'remote', reason: 'caller_hangup' })
   })
 
-  it('loses nothing of the first word, for a client that has just come', async () => {
+  it('loses nothing for a client that just joined', async () => {
     for (let round = 0; round < 3; round++) {
       const room = newRoom()
       const caller = await joinCaller(livekit, room)
@@ -121,7 +121,7 @@ describe.skipIf(!livekitBinary)('sound of a leg over a room', () => {
 })
 
 describe.skipIf(!livekitBinary)("the caller's microphone", () => {
-  it('is silent while the server mutes it', async () => {
+  it('is silent when muted by the server', async () => {
     const { room, caller, leg, edge } = await meet(livekit)
     const stop = new AbortController()
     const speaking = (async () => {
@@ -144,7 +144,7 @@ describe.skipIf(!livekitBinary)("the caller's microphone", () => {
     await caller.leave()
   })
 
-  it('may be switched on late, off, and on again', async () => {
+  it('may be enabled late, disabled, and enabled again', async () => {
     const { caller, leg, edge } = await meet(livekit, { microphone: false })
     await until(() => edge.pulls.length > 25, 'the call to go on')
     expect(edge.frames).toEqual([])
@@ -161,7 +161,7 @@ describe.skipIf(!livekitBinary)("the caller's microphone", () => {
     await caller.leave()
   })
 
-  it('is the one that was switched on last, and the one before when that is gone', async () => {
+  it('is the newest unmuted track', async () => {
     const { caller, leg, edge } = await meet(livekit, { microphone: false })
     const first = await speakOn(caller, TrackSource.SOURCE_MICROPHONE, 400)
     await until(() => hears(edge, 400), 'the first')
@@ -180,7 +180,7 @@ describe.skipIf(!livekitBinary)("the caller's microphone", () => {
     await caller.leave()
   })
 
-  it('is all that is heard: neither a shared screen nor other people', async () => {
+  it('is the only source: no screen share, no other participant', async () => {
     const { room, caller, leg, edge } = await meet(livekit)
     const screen = await speakOn(caller, TrackSource.SOURCE_SCREENSHARE_AUDIO, 700)
     const other = await joinAsPeer(livekit.url, await livekit.token({ room, identity: 'somebody' }))

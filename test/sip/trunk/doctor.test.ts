@@ -400,7 +400,7 @@ describe('a check', () => {
     expect(report.checks.at(-1)).toMatchObject({
       name: 'address',
       ok: true,
-      words: expect.stringContaining('203.0.113.7'),
+      message: expect.stringContaining('203.0.113.7'),
     })
     expect(report.diagnosis).toBeNull()
   })

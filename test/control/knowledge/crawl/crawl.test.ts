@@ -11,7 +11,7 @@ const index = (...locations: string[]) =>
 const text = (body: string) => ({ headers: { 'content-type': 'text/plain' }, body })
 
 describe('one page', () => {
-  it('is read alone', async () => {
+  it('reads one page', async () => {
     const site = await serveSite({ '/prices?a=1': page('Prices', '/other') })
     const { pages, read } = await crawl(site, { crawl: false, path: '/prices?a=1#top' })
     expect(pages).toBe(1)
@@ -35,12 +35,12 @@ describe('one page', () => {
     ['no_text', '<p> </p>'],
     ['robots', '<meta name="robots" content="noindex"><p>Hidden</p>'],
     ['too_large', { body: 'x'.repeat(3000) }],
-  ] as const)('that cannot be read ends as %s', async (code, answer) => {
+  ] as const)('reports %s for an unreadable page', async (code, answer) => {
     const site = await serveSite({ '/': answer })
     expect(await codeOf(crawl(site, { crawl: false, limits: { pageBytes: 2000 } }))).toBe(code)
   })
 
-  it('is a text or a PDF as well, and HTML that nobody calls so', async () => {
+  it('reads text, PDF and HTML without a content type', async () => {
     const kinds: unknown[] = []
     const extractor: typeof plainExtractor = {
       extract(input, signal) {
@@ -69,7 +69,7 @@ describe('one page', () => {
 })
 
 describe('a site', () => {
-  it('is read breadth first, its map after the links of the start page', async () => {
+  it('crawls breadth first, the sitemap after the links of the start page', async () => {
     const site = await serveSite({
       '/robots.txt': (request, response) =>
         response.end(`Sitemap: http://${request.headers.host}/map.xml\nSitemap: http://elsewhere.test/map.xml`),
@@ -95,7 +95,7 @@ describe('a site', () => {
     expect(site.atOnce).toBe(1)
   })
 
-  it('gives as many pages as were asked for, and says how many more were seen', async () => {
+  it('returns the requested number of pages and the count of further ones', async () => {
     const site = await serveSite({ '/': page('Start', '/a', '/b', '/c', '/d'), '/b': page('B'), '*': page('Alike') })
     const { paths, skipped } = await crawl(site, { maxPages: 3 })
     expect(paths).toEqual(['/', '/a', '/b'])
@@ -103,7 +103,7 @@ describe('a site', () => {
     expect(site.hits).not.toContain('/sitemap.xml')
   })
 
-  it('is read by an index of maps, packed ones among them, one level deep', async () => {
+  it('reads a sitemap index one level deep, gzip included', async () => {
     const site = await serveSite({
       '/': page('Start'),
       '/one': page('One'),
@@ -138,7 +138,7 @@ describe('a site', () => {
     expect(front.hits).not.toContain('/deeper.xml')
   })
 
-  it('is read by a map on another host that its robots.txt names, for its own pages alone', async () => {
+  it('uses a sitemap on another host that robots.txt names, for own pages only', async () => {
     const site = await serveSite({
       '/robots.txt': (_, response) => response.end(`Sitemap: ${maps.url}/index.xml`),
       '/': page('Start'),
@@ -157,7 +157,7 @@ describe('a site', () => {
     expect((await crawl(site, { fetch: guardFor([site]) })).paths).toEqual(['/'])
   })
 
-  it('is not hurt by broken pages, which are counted', async () => {
+  it('counts broken pages and continues', async () => {
     const extractor: typeof plainExtractor = {
       async extract(input, signal) {
         if ('url' in input && input.url.endsWith('/complex')) throw new KnowledgeError('too_complex', 'too deep')
@@ -181,7 +181,7 @@ describe('a site', () => {
     expect(site.hits).not.toContain('/file.zip')
   })
 
-  it('goes on by its map when the start page has nothing to say', async () => {
+  it('continues with the sitemap when the start page has no text', async () => {
     const site = await serveSite({
       '/': '<p></p>',
       '/sitemap.xml': (request, response) => response.end(urlset(`http://${request.headers.host}/about`)),
@@ -190,7 +190,7 @@ describe('a site', () => {
     expect((await crawl(site)).paths).toEqual(['/about'])
   })
 
-  it('goes on where its start page has moved to, though that cannot be read', async () => {
+  it('follows a redirect of the start page to another host', async () => {
     const moved = await serveSite({
       '/': page('Complex'),
       '/sitemap.xml': (_, response) => response.end(urlset(`${moved.url}/about`)),
@@ -206,14 +206,14 @@ describe('a site', () => {
     expect((await crawl(site, { extractor, fetch: guardFor([site, moved]) })).paths).toEqual(['/about'])
   })
 
-  it('ends with the error of its start page when nothing could be read', async () => {
+  it('ends with the error of the start page when no page could be read', async () => {
     const site = await serveSite({ '/': { headers: { 'content-type': 'image/png' } }, '/sitemap.xml': urlset() })
     expect(await codeOf(crawl(site))).toBe('not_html')
   })
 })
 
 describe('the same page', () => {
-  it('is read once under all its addresses', async () => {
+  it('reads a page once under all its addresses', async () => {
     const session = '0123456789abcdef0123456789abcdef'
     const site = await serveSite({
       '/': page(
@@ -251,7 +251,7 @@ describe('the same page', () => {
     ])
   })
 
-  it('is known by its canonical address on its own site', async () => {
+  it('uses the canonical address within the site', async () => {
     const canonical = (href: string, text: string, ...links: string[]) =>
       `<link rel="canonical" href="${href}">${page(text, ...links)}`
     const site = await serveSite({
@@ -267,7 +267,7 @@ describe('the same page', () => {
     expect(site.hits).not.toContain('/red')
   })
 
-  it('is not lost to a template that names one address on every page', async () => {
+  it('keeps pages whose template names one canonical address for all', async () => {
     const wrong = (text: string, ...links: string[]) => `<link rel="canonical" href="/shop">${page(text, ...links)}`
     const site = await serveSite({
       '/': wrong('Everything for tea and coffee, since 1990', '/prices', '/about', '/print', '/shop'),
@@ -282,8 +282,8 @@ describe('the same page', () => {
   })
 })
 
-describe('what a site asks for', () => {
-  it('is kept: forbidden pages are not requested, its pause is made', async () => {
+describe('robots rules and crawl delay', () => {
+  it('obeys disallow rules and the crawl delay', async () => {
     const site = await serveSite({
       '/robots.txt': text('User-agent: *\nDisallow: /\n\nUser-agent: parleybot\nCrawl-delay: 3\nDisallow: /private\n'),
       '/': page('Start', '/private/1', '/open', '/private/2'),
@@ -296,7 +296,7 @@ describe('what a site asks for', () => {
     expect(clock.pauses).toEqual([500, 3000, 3000])
   })
 
-  it('a pause longer than ten seconds is cut', async () => {
+  it('caps the crawl delay at ten seconds', async () => {
     const site = await serveSite({
       '/robots.txt': text('User-agent: *\nCrawl-delay: 3600'),
       '/': page('Start', '/a'),
@@ -325,7 +325,7 @@ describe('what a site asks for', () => {
     expect(site.hits.includes('/')).toBe(code === 'read')
   })
 
-  it('not to be indexed, or not to be followed, in the page or before it', async () => {
+  it('obeys noindex and nofollow in the page and in headers', async () => {
     const tagged = (tag: string, body: string) => ({
       headers: { 'content-type': 'text/html', 'x-robots-tag': tag },
       body,
@@ -348,7 +348,7 @@ describe('what a site asks for', () => {
 })
 
 describe('redirects', () => {
-  it('in a page are followed as well, alone or on the site, and not in a circle', async () => {
+  it('follows meta refresh redirects, without loops', async () => {
     const to = (target: string) => `<meta http-equiv="refresh" content="0;url=${target}"><p>moving</p>`
     const site = await serveSite({
       '/': to('/en/'),
@@ -365,7 +365,7 @@ describe('redirects', () => {
     expect(skipped).toEqual({ off_site: 1, duplicate: 1 })
   })
 
-  it('are followed on the site, and not off it', async () => {
+  it('are followed within the site only', async () => {
     const other = await serveSite({ '*': page('Other') })
     const site = await serveSite({
       '/': page('Start', '/old', '/off', '/slash'),
@@ -381,7 +381,7 @@ describe('redirects', () => {
     expect(other.hits).toEqual([])
   })
 
-  it('of the start page say which site it is, whose robots.txt then holds', async () => {
+  it('use the redirect target of the start page as the site, with its robots.txt', async () => {
     const target = await serveSite({
       '/robots.txt': text('User-agent: *\nDisallow: /secret'),
       '/en/': page('Start', '/en/a', '/secret'),

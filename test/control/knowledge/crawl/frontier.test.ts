@@ -23,11 +23,11 @@ function walk(frontier: Frontier, linksOf: (url: URL) => URL[], map: URL[] = [])
 }
 
 describe('the frontier', () => {
-  it('knows one page only when there is no site to read', () => {
+  it('contains one page when the site is not crawled', () => {
     expect(walk(new Frontier(START, false, LIMITS), () => [])).toEqual(['/'])
   })
 
-  it('puts the map before what lies deeper, though that was found before', () => {
+  it('prefers the sitemap to deeper links', () => {
     const links: Record<string, string[]> = { '/': ['/a'], '/a': ['/a/1'], '/m': ['/m/1'] }
     const order = walk(new Frontier(START, true, LIMITS), url => (links[url.pathname] ?? []).map(at), [
       at('/m'),
@@ -36,7 +36,7 @@ describe('the frontier', () => {
     expect(order).toEqual(['/', '/a', '/m', '/a/1', '/m/1'])
   })
 
-  it('lets the sixth page of a shape wait for all others, and reads it then', () => {
+  it('defers the sixth page of a shape until all others', () => {
     const items = Array.from({ length: 8 }, (_, number) => at(`/item?id=${number}`))
     const linksOf = (url: URL) =>
       url.pathname === '/' ? [...items, at('/about')] : url.pathname === '/about' ? [at('/deep')] : []
@@ -45,7 +45,7 @@ describe('the frontier', () => {
     expect(order.slice(8)).toEqual(['/item?id=5', '/item?id=6', '/item?id=7'])
   })
 
-  it('ends by pages or by requests, and knows what is left', () => {
+  it('ends at the page or request limit, and knows what is left', () => {
     const links = Array.from({ length: 9 }, (_, number) => at(`/${'x'.repeat(number + 1)}`))
     const byPages = new Frontier(START, true, { maxPages: 4, maxRequests: 99 })
     expect(walk(byPages, () => links)).toHaveLength(4)
@@ -54,7 +54,7 @@ describe('the frontier', () => {
     expect(walk(byRequests, () => links)).toHaveLength(3)
   })
 
-  it('of any site gives no page twice, no more than were asked for, and always the same', () => {
+  it('returns each page at most once, deterministically, within the limit', () => {
     const path = fc
       .array(fc.constantFrom('a', 'b', 'index.html', '1', '22', 'ц', 'x%2fy'), { maxLength: 3 })
       .map(parts => `/${parts.join('/')}`)
@@ -78,7 +78,7 @@ describe('addresses', () => {
   const segment = fc.constantFrom('a', 'index.php', '%7eb', 'ц', ';jsessionid=1F', 'c;jsessionid=2', '', '.', '..')
   const parameter = fc.constantFrom('a=1', 'b', 'c=%CF%F0', 'utm_source=x', 'sid=0123456789abcdef', 'd=ц', '')
 
-  it('of any kind keep their key when they are cleaned, and again', () => {
+  it('normalise idempotently', () => {
     fc.assert(
       fc.property(
         fc.array(segment, { maxLength: 4 }),
@@ -114,14 +114,14 @@ describe('addresses', () => {
     expect(pageKey(new URL(one))).not.toBe(pageKey(new URL(other)))
   })
 
-  it('have one shape where only numbers tell them apart', () => {
+  it('share a shape when only numbers differ', () => {
     expect(pageShape(at('/news/2026-01-02/?page=3'))).toBe(pageShape(at('/news/2025-12-31/?page=4')))
     expect(pageShape(at('/%D0%B0'))).not.toBe(pageShape(at('/%D0%B1')))
     expect(pageShape(at('/%E0'))).toBe('/%E0?')
   })
 })
 
-it('a link is judged without a request', () => {
+it('classifies a link without a request', () => {
   const site = new URL('https://example.com/')
   const judged = (link: string) => {
     const found = pageOfSite(site, link)

@@ -17,7 +17,7 @@ describe('addresses', () => {
     ['a name of this machine', (port: number) => `http://localhost:${port}/`],
     ['IPv6', (port: number) => `http://[::1]:${port}/`],
     ['the metadata of a cloud', () => METADATA],
-  ])('a redirect to %s is not gone along', async (_, target) => {
+  ])('does not follow a redirect to %s', async (_, target) => {
     const inside = await serveSite({ '*': page('secret') })
     const site = await serveSite({
       '/': redirect(target(inside.port)),
@@ -29,7 +29,7 @@ describe('addresses', () => {
     expect(inside.hits).toEqual([])
   })
 
-  it('nor is one of robots.txt or of the map', async () => {
+  it('does not follow redirects of robots.txt or the sitemap, either', async () => {
     const inside = await serveSite({ '*': page('secret') })
     const rules = await serveSite({ '/robots.txt': redirect(`${inside.url}/robots.txt`), '/': page('Start') })
     expect(await codeOf(crawl(rules))).toBe('robots')
@@ -54,14 +54,14 @@ describe('addresses', () => {
     expect(await codeOf(crawl(site, { url, fetch: guardFor([]) }))).toBe(code)
   })
 
-  it('nobody listens', async () => {
+  it('reports a refused connection', async () => {
     const site = await serveSite({})
     expect(await codeOf(crawl(site, { url: 'http://127.0.0.1:1/', fetch: guardFor([{ ...site, port: 1 }]) }))).toBe(
       'unreachable',
     )
   })
 
-  it('links that are no pages are no requests', async () => {
+  it('requests no links to other file types', async () => {
     const links = [
       'javascript:alert(1)',
       'mailto:a@example.com',
@@ -75,7 +75,7 @@ describe('addresses', () => {
     expect(site.hits).toEqual(['/robots.txt', '/', '/a', '/sitemap.xml'])
   })
 
-  it('a name and paths in Cyrillic are read, also from a header that is not encoded', async () => {
+  it('reads Cyrillic hosts and paths, also from an unencoded header', async () => {
     const site = await serveSite({
       '/robots.txt': { headers: { 'content-type': 'text/plain' }, body: 'User-agent: *\nDisallow: /тайны\n' },
       '/%D1%86%D0%B5%D0%BD%D1%8B': page('Цены', '/тайны/1', '/о-нас', '/старое'),
@@ -96,7 +96,7 @@ describe('addresses', () => {
 })
 
 describe('pages', () => {
-  it('redirects in a circle, or on and on', async () => {
+  it('stops at redirect loops and long chains', async () => {
     const site = await serveSite({
       '/robots.txt': { status: 404 },
       '/self': redirect('/self'),
@@ -109,7 +109,7 @@ describe('pages', () => {
     expect(site.hits).toHaveLength(3 + 1 + 2 + 6)
   })
 
-  it('ten thousand links', async () => {
+  it('survives 10,000 links', async () => {
     const links = Array.from({ length: 10_000 }, (_, number) => `/page-${number}x${number}`)
     const site = await serveSite({
       '/': page('Start', ...links),
@@ -122,7 +122,7 @@ describe('pages', () => {
     expect(site.hits.length).toBeLessThan(20)
   })
 
-  it('ten thousand links, none of which works', async () => {
+  it('survives 10,000 broken links', async () => {
     const links = Array.from({ length: 10_000 }, (_, number) => `/page-${number}`)
     const site = await serveSite({ '/': page('Start', ...links) })
     const { pages, skipped } = await crawl(site)
@@ -131,7 +131,7 @@ describe('pages', () => {
     expect(skipped.not_found).toBeGreaterThan(60)
   })
 
-  it('ten thousand links that are forbidden', async () => {
+  it('survives 10,000 disallowed links', async () => {
     const links = Array.from({ length: 10_000 }, (_, number) => `/no/${number}`)
     const site = await serveSite({
       '/robots.txt': { headers: { 'content-type': 'text/plain' }, body: 'User-agent: *\nDisallow: /no/' },
@@ -143,7 +143,7 @@ describe('pages', () => {
     expect(site.hits).toEqual(['/robots.txt', '/', '/sitemap.xml'])
   })
 
-  it('a body without end, packed or not', async () => {
+  it('stops at the size limit of an endless body, gzip or not', async () => {
     const endless = (response: { write(part: Buffer, done: (error?: Error | null) => void): void }) => {
       const more = () => response.write(Buffer.alloc(65_536, 'x'), error => error || more())
       more()
@@ -167,7 +167,7 @@ describe('pages', () => {
     expect(await codeOf(crawl(site, { path: '/endless' }))).toBe('too_large')
   })
 
-  it('one that trickles, and one that never begins', async () => {
+  it('times out on slow and silent responses', async () => {
     const site = await serveSite({
       '/trickle': (_, response) => {
         response.writeHead(200, { 'content-type': 'text/html' })
@@ -181,7 +181,7 @@ describe('pages', () => {
     expect(await codeOf(crawl(site, { path: '/never', limits }))).toBe('timeout')
   })
 
-  it('the body of a video is not waited for', async () => {
+  it('does not download videos', async () => {
     const site = await serveSite({
       '/': page('Start', '/watch'),
       '/watch': (_, response) => response.writeHead(200, { 'content-type': 'video/mp4' }).flushHeaders(),
@@ -189,7 +189,7 @@ describe('pages', () => {
     expect((await crawl(site)).skipped).toEqual({ not_html: 1 })
   })
 
-  it('twenty large ones, refused or not, end it by their bytes', async () => {
+  it('ends at the byte limit of large pages, rejected or not', async () => {
     const links = Array.from({ length: 20 }, (_, number) => `/large-${number}`)
     const site = await serveSite({
       '/robots.txt': { status: 404 },
@@ -200,7 +200,7 @@ describe('pages', () => {
     expect(skipped).toEqual({ too_large: 4, limit: 16 })
   })
 
-  it('a calendar without end leaves room for the rest of the site', async () => {
+  it('leaves requests for the rest of a site with an endless calendar', async () => {
     const day = (request: { url?: string | undefined }) => Number(/date=(\d+)/.exec(request.url!)?.[1] ?? 0)
     const site = await serveSite({
       '/': page('Start', '/calendar?date=0', '/one'),
@@ -222,7 +222,7 @@ describe('pages', () => {
     expect(site.hits).toHaveLength(14)
   })
 
-  it('a new session in each link makes no new pages', async () => {
+  it('ignores session IDs in links', async () => {
     let session = 0
     const site = await serveSite({
       '*': (request, response) => {
@@ -238,7 +238,7 @@ describe('pages', () => {
     expect(site.hits).toEqual(['/robots.txt', '/', '/a', '/b', '/sitemap.xml'])
   })
 
-  it('links that grow are not followed for long', async () => {
+  it('stops following links that grow', async () => {
     const site = await serveSite({
       '*': (request, response) => {
         if (request.url!.includes('.')) return void response.writeHead(404).end()
@@ -248,7 +248,7 @@ describe('pages', () => {
     expect((await crawl(site)).paths).toEqual(['/', '/loop/', '/loop/loop/'])
   })
 
-  it('every page is an error of the server', async () => {
+  it('survives errors on every page', async () => {
     const site = await serveSite({
       '/robots.txt': { status: 404 },
       '/sitemap.xml': { status: 404 },
@@ -268,7 +268,7 @@ describe('maps', () => {
     return { ...(await crawl(site)), site }
   }
 
-  it('a billion laughs are not laughed', async () => {
+  it('does not expand entities (billion laughs)', async () => {
     const lol = Array.from({ length: 9 }, (_, n) => `<!ENTITY lol${n + 1} "${`&lol${n};`.repeat(10)}">`).join('\n')
     const { site, paths } = await mapped(
       `<?xml version="1.0"?><!DOCTYPE urlset [<!ENTITY lol0 "/lol">${lol}<!ENTITY file SYSTEM "file:///etc/passwd">]>
@@ -282,12 +282,12 @@ describe('maps', () => {
     ])
   })
 
-  it('one that is the start page again', async () => {
+  it('ignores a page that equals the start page', async () => {
     const site = await serveSite({ '/': page('Start'), '/sitemap.xml': redirect('/') })
     expect(await crawl(site)).toMatchObject({ paths: ['/'], skipped: {} })
   })
 
-  it('fifty megabytes of packed map, or sixty that pack to nothing, are read in part', async () => {
+  it('reads a bounded part of a large or compressed sitemap', async () => {
     const head = '<urlset><url><loc>http://127.0.0.1:1/off</loc></url>'
     const large = gzipSync(Buffer.concat([Buffer.from(head), Buffer.alloc(50_000_000, ' ')]), { level: 0 })
     expect(large.length).toBeGreaterThan(50_000_000)
@@ -297,7 +297,7 @@ describe('maps', () => {
     expect((await mapped(bomb, { 'content-encoding': 'gzip' })).skipped).toEqual({ off_site: 1 })
   })
 
-  it('a hundred thousand entries, unclosed ones, and an index of itself', async () => {
+  it('bounds a sitemap with 100,000 entries, unclosed tags or itself as index', async () => {
     const many = `<urlset>${Array.from({ length: 100_000 }, (_, n) => `<loc>http://127.0.0.1:1/${n}</loc>`).join('')}</urlset>`
     expect((await mapped(many)).skipped.off_site).toBe(2000)
     expect((await mapped(`<urlset>${'<loc>'.repeat(1_000_000)}`)).paths).toEqual(['/'])
@@ -309,14 +309,14 @@ describe('maps', () => {
 describe('robots.txt', () => {
   const AT = 'https://site.test'
 
-  it('agents times rules do not fill the memory', () => {
+  it('bounds the memory of robots.txt', () => {
     const text = 'User-agent: *\n'.repeat(17_000) + 'Disallow: /x\n'.repeat(19_000)
     const rules = readRules(text, AT)
     expect(rules.allows(new URL('/x/1', AT))).toBe(false)
     expect(rules.allows(new URL('/y', AT))).toBe(true)
   })
 
-  it('patterns that match in very many ways forbid rather more', () => {
+  it('treats overly complex patterns as disallowed', () => {
     const rules = readRules(`User-agent: *\nAllow: /ok\n${`Disallow: /no/*${'a*'.repeat(400)}b\n`.repeat(500)}`, AT)
     expect(rules.allows(new URL(`/no/${'a'.repeat(1400)}`, AT))).toBe(false)
     expect(rules.allows(new URL('/yes', AT))).toBe(true)
@@ -341,7 +341,7 @@ describe('robots.txt', () => {
   })
 })
 
-it('two readers of one site share nothing but the guard', async () => {
+it('shares only the fetch guard between crawls', async () => {
   const site = await serveSite({ '/': page('Start', '/a'), '/a': page('A') })
   const both = await Promise.all(
     [0, 1].map(() =>

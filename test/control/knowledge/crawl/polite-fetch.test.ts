@@ -25,7 +25,7 @@ function web(answer: (url: string, times: number) => number | FetchErrorCode) {
 }
 
 describe('polite reading', () => {
-  it('asks a host for one thing at a time, in order, after its robots.txt and with pauses', async () => {
+  it('requests one page of a host at a time, in order, after its robots.txt and with delays', async () => {
     const { polite, log, clock } = web(() => 200)
     await polite.rules(new URL('http://one.test/'), SIGNAL)
     await Promise.all(['a', 'b', 'c'].map(path => polite.get(new URL(`http://one.test/${path}`), REQUEST, SIGNAL)))
@@ -35,7 +35,7 @@ describe('polite reading', () => {
     expect(clock.pauses).toEqual([500, 500, 500])
   })
 
-  it('lets no host wait for another', async () => {
+  it('does not make hosts wait for each other', async () => {
     const { polite, log } = web(() => 200)
     await Promise.all(['one', 'two'].map(host => polite.get(new URL(`http://${host}.test/`), REQUEST, SIGNAL)))
     expect(log.slice(0, 2)).toEqual(['> http://one.test/robots.txt', '> http://two.test/robots.txt'])
@@ -47,18 +47,18 @@ describe('polite reading', () => {
     ['blocked_address', 1, 'blocked_address'],
     ['too_large', 1, 'too_large'],
     ['bad_url', 1, 'unreachable'],
-  ] as const)('after %s asks %i times, and says %s', async (failure, asked, code) => {
+  ] as const)('after %s sends %i requests and reports %s', async (failure, asked, code) => {
     const { polite, times } = web(() => failure)
     expect(await codeOf(polite.get(new URL('http://one.test/a'), REQUEST, SIGNAL))).toBe(code)
     expect(times.get('http://one.test/a')).toBe(asked)
   })
 
-  it('is content with the second answer', async () => {
+  it('accepts the second answer', async () => {
     const { polite } = web((_, times) => (times === 1 ? 'network' : 200))
     expect((await polite.get(new URL('http://one.test/a'), REQUEST, SIGNAL)).status).toBe(200)
   })
 
-  it('asks for robots.txt once an hour, also when it cannot be had', async () => {
+  it('requests robots.txt once an hour, also after a failure', async () => {
     const { polite, clock, times } = web(() => 200)
     const read = () => polite.get(new URL('http://one.test/a'), REQUEST, SIGNAL)
     await read()
@@ -69,7 +69,7 @@ describe('polite reading', () => {
     expect(times.get('http://one.test/robots.txt')).toBe(2)
   })
 
-  it('goes on for others when one gives up while it waits', async () => {
+  it('serves the other waiting requests when one aborts', async () => {
     const { polite, log } = web(() => 200)
     const controller = new AbortController()
     const reason = new Error('enough')

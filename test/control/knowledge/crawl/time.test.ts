@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { crawl, page, serveSite } from './site.ts'
 
-describe('time', () => {
-  it('what fails by chance is asked for once more, when the site says', async () => {
+describe('limits', () => {
+  it('retries a temporary failure once, after Retry-After', async () => {
     let refusals = 0
     const site = await serveSite({
       '/': (_, response) => {
@@ -15,7 +15,7 @@ describe('time', () => {
     expect(clock.pauses).toEqual([500, 7000])
   })
 
-  it('the next page waits until the one before is taken', async () => {
+  it('reads the next page after the previous one is consumed', async () => {
     const site = await serveSite({ '/': page('Start', '/a'), '/a': page('A') })
     let taken = (): void => {}
     const given = new Promise<void>(arrived => {
@@ -37,14 +37,14 @@ describe('time', () => {
     expect((await crawled).pages).toBe(2)
   })
 
-  it('what a page meets on our side ends the crawl', async () => {
+  it('stops the crawl at an internal error', async () => {
     const site = await serveSite({ '/': page('Start', '/a') })
     const ended = crawl(site, { onPage: () => Promise.reject(new Error('no database')) })
     await expect(ended).rejects.toThrow('no database')
     expect(site.hits).toEqual(['/robots.txt', '/'])
   })
 
-  it.each(['in a request', 'in a pause'])('an abort %s ends it with its reason, and asks for no more', async moment => {
+  it.each(['in a request', 'in a pause'])('stops with its reason at an abort %s', async moment => {
     const controller = new AbortController()
     const reason = new Error('the source was deleted')
     const site = await serveSite({
@@ -67,7 +67,7 @@ describe('time', () => {
     expect(site.hits).toEqual(['/robots.txt', '/'])
   })
 
-  it('and bytes end it with what there is', async () => {
+  it('returns what was read at the time or byte limit', async () => {
     const site = await serveSite({ '/': page('Start', '/a', '/b'), '/a': page('A'.repeat(500)), '/b': page('B') })
     const late = await crawl(site, { limits: { totalMs: 900 } })
     expect(late.paths).toEqual(['/', '/a'])

@@ -14,27 +14,27 @@ function encode(text: string, label: string): Buffer {
   return Buffer.from([...text].map(character => codes.get(character) ?? 0x3f))
 }
 
-describe('text of one byte a character', () => {
-  it.each(['windows-1251', 'koi8-r', 'ibm866', 'iso-8859-5'])('is read as Russian where it is, in %s', label => {
+describe('single-byte text', () => {
+  it.each(['windows-1251', 'koi8-r', 'ibm866', 'iso-8859-5'])('detects Russian in %s', label => {
     expect(decodeText(encode(RUSSIAN, label))).toBe(RUSSIAN)
   })
 
   it.each(['Цена: 500 рублей', 'Мойка;Полировка;Химчистка\n500;3000;2500', 'АВТОМОЙКА «ВОЛНА». Часы работы'])(
-    'is read where there are few words: %s',
+    'detects short text: %s',
     text => {
       expect(decodeText(encode(text, 'windows-1251'))).toBe(text)
       if (!/[«»]/.test(text)) expect(decodeText(encode(text, 'koi8-r'))).toBe(text)
     },
   )
 
-  it('is read as French in Latin-1, and so are prices in euros of Windows', () => {
+  it('detects French in Latin-1 and euro signs in Windows-1252', () => {
     expect(decodeText(encode(FRENCH, 'iso-8859-1'))).toBe(FRENCH)
     expect(decodeText(encode('Café crème – 3 €, thé à la menthe', 'windows-1252'))).toBe(
       'Café crème – 3 €, thé à la menthe',
     )
   })
 
-  it('is read as German and as Czech', () => {
+  it('detects German and Czech', () => {
     const german = 'Größe und Preis: für Übernachtungen zahlen Gäste zwölf Euro.'
     expect(decodeText(encode(german, 'windows-1252'))).toBe(german)
     const czech = 'Otevírací doba: pondělí až pátek, dveře zůstávají zavřené. Příliš žluťoučký kůň úpěl ďábelské ódy. '
@@ -43,7 +43,7 @@ describe('text of one byte a character', () => {
 })
 
 describe('UTF', () => {
-  it('is read with a mark and without', () => {
+  it('reads UTF with and without a byte order mark', () => {
     const wide = Buffer.from(RUSSIAN, 'utf16le')
     expect(decodeText(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(RUSSIAN)]))).toBe(RUSSIAN)
     expect(decodeText(Buffer.concat([Buffer.from([0xff, 0xfe]), wide]))).toBe(RUSSIAN)
@@ -53,16 +53,16 @@ describe('UTF', () => {
     expect(decodeText(Buffer.from(RUSSIAN))).toBe(RUSSIAN)
   })
 
-  it('is what a page without a declaration is, whatever its first bytes are', () => {
+  it('reads an undeclared page as UTF-8, whatever its first bytes are', () => {
     const page = `<html><body>${'x'.repeat(70_000)}${RUSSIAN}</body></html>`
     expect(decodeText(Buffer.from(page), { html: true })).toBe(page)
   })
 })
 
-describe('what is declared', () => {
+describe('declared encodings', () => {
   const page = (head: string) => `<html><head>${head}<title>Цена</title></head></html>`
 
-  it('goes before a guess: the header, then the page', () => {
+  it('precede detection: header first, then the page', () => {
     const inHeader = page('')
     expect(decodeText(encode(inHeader, 'koi8-r'), { charset: 'KOI8-R', html: true })).toBe(inHeader)
     const inMeta = page('<meta charset=windows-1251>')
@@ -71,7 +71,7 @@ describe('what is declared', () => {
     expect(decodeText(encode(old, 'koi8-r'), { html: true })).toBe(old)
   })
 
-  it('as one byte a character is not believed of what can only be UTF-8', () => {
+  it('rejects a declared single-byte encoding for UTF-8 text', () => {
     const text = '<meta charset="windows-1251"><p>Добрый день, друзья</p>'
     expect(decodeText(Buffer.from(text), { html: true })).toBe(text)
     expect(decodeText(Buffer.from('Café, 12 €'), { charset: 'iso-8859-1' })).toBe('Café, 12 €')
@@ -80,7 +80,7 @@ describe('what is declared', () => {
     expect(decodeText(Buffer.from([0xc1, 0xaa, 0xcd, 0xa8]), { charset: 'gbk' })).toBe('联通')
   })
 
-  it('is not believed where it cannot be, nor where nobody knows it', () => {
+  it('are ignored when impossible or unknown', () => {
     const lying = page('<meta charset="utf-8">') + RUSSIAN
     expect(decodeText(encode(lying, 'windows-1251'), { charset: 'utf-8', html: true })).toBe(lying)
     const wide = page('<meta charset="utf-16">')
@@ -89,7 +89,7 @@ describe('what is declared', () => {
   })
 })
 
-it('never throws: bytes of nothing become marks', () => {
+it('replaces invalid bytes and never throws', () => {
   const bytes = Buffer.from(Array.from({ length: 4096 }, (_, i) => (i * 167 + 13) & 255))
   for (let length = 0; length < 64; length++) expect(typeof decodeText(bytes.subarray(length, 64))).toBe('string')
   expect(decodeText(Buffer.alloc(0))).toBe('')

@@ -66,7 +66,7 @@ const codeOf = (reading: Promise<unknown>) =>
   )
 
 describe('a document', () => {
-  it('is read from disk, of every kind that needs a library, and from what a page answered', async () => {
+  it('extracts every file type that needs a library', async () => {
     await withExtractor({}, async extractor => {
       const pdf = await onDisk('pdf', makePdf([[{ text: 'Открыто', y: 700 }]], { title: 'Часы' }))
       expect(await extractor.extract(pdf, never)).toEqual({
@@ -86,7 +86,7 @@ describe('a document', () => {
     })
   })
 
-  it('of 5 MB in one line comes back whole', async () => {
+  it('returns 5 MB in one line', async () => {
     await withExtractor({}, async extractor => {
       const text = 'слово '.repeat(436_900).trim()
       const { blocks } = await extractor.extract(await onDisk('txt', text), never)
@@ -95,7 +95,7 @@ describe('a document', () => {
     })
   })
 
-  it('that cannot be read says why', async () => {
+  it('reports why it cannot be read', async () => {
     await withExtractor({}, async extractor => {
       const locked = await onDisk('pdf', makePdf([[{ text: 'x', y: 700 }]], { password: 'secret' }))
       await expect(extractor.extract(locked, never)).rejects.toMatchObject({
@@ -114,7 +114,7 @@ describe('a document', () => {
 describe('a hostile document', () => {
   const bomb = deflateSync(Buffer.alloc(200 * MB), { level: 1 })
 
-  it('that unpacks to more memory than it may have ends its process, and the next is read', async () => {
+  it('kills a process that exceeds its memory, and reads the next document', async () => {
     await withExtractor({ memoryBytes: 200 * MB }, async extractor => {
       const pdf = await onDisk('pdf', makePdf([[]], { deflated: bomb }))
       await expect(extractor.extract(pdf, never)).rejects.toMatchObject({ name: 'KnowledgeError', code: 'too_complex' })
@@ -124,7 +124,7 @@ describe('a hostile document', () => {
     })
   })
 
-  it('nested without end in XML ends as an error', async () => {
+  it('fails on unbounded XML nesting', async () => {
     const deep = documentXml(`${'<w:sdt><w:sdtContent>'.repeat(20_000)}${'</w:sdtContent></w:sdt>'.repeat(20_000)}`)
     await withExtractor({}, async extractor => {
       expect(await codeOf(extractor.extract(await onDisk('docx', makeDocx(deep)), never))).toMatch(
@@ -133,7 +133,7 @@ describe('a hostile document', () => {
     })
   })
 
-  it('that takes too long is ended', async () => {
+  it('times out', async () => {
     await withExtractor({ timeMs: 5 }, async extractor => {
       await expect(extractor.extract(page('<p>x'), never)).rejects.toMatchObject({
         name: 'KnowledgeError',
@@ -145,7 +145,7 @@ describe('a hostile document', () => {
 })
 
 describe('reading', () => {
-  it('is ended by whoever asked for it, also while it waits for its turn', async () => {
+  it('can be aborted, also while queued', async () => {
     await withExtractor({ atOnce: 1 }, async extractor => {
       const stop = new AbortController()
       const first = extractor.extract(page('<p>x'), stop.signal)
@@ -158,7 +158,7 @@ describe('reading', () => {
     })
   })
 
-  it('takes as many processes as it may', async () => {
+  it('starts at most its number of processes', async () => {
     await withExtractor({ atOnce: 2 }, async extractor => {
       let most = 0
       const look = setInterval(() => (most = Math.max(most, running())), 1)
@@ -169,7 +169,7 @@ describe('reading', () => {
     })
   })
 
-  it.skipIf(process.platform !== 'linux')('ends with the process that asked for it, however that ended', async () => {
+  it.skipIf(process.platform !== 'linux')('stops when its parent dies', async () => {
     const parent = spawn(process.execPath, ['--no-warnings', join(import.meta.dirname, 'orphan.ts')], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -180,7 +180,7 @@ describe('reading', () => {
     await vi.waitFor(() => expect(alive(worker)).toBe(false), { timeout: 180_000, interval: 50 })
   })
 
-  it('ends with the extractor', async () => {
+  it('stops when the extractor closes', async () => {
     const extractor = createExtractor({ atOnce: 1 })
     const all = [1, 2].map(n => extractor.extract(page(`<p>${n}`), never))
     const ends = Promise.allSettled(all)

@@ -31,7 +31,7 @@ describe('DOCX', () => {
     ])
   })
 
-  it('with external entities, or those that multiply, is refused', async () => {
+  it('rejects external and recursive entities', async () => {
     const external = '<!DOCTYPE w:document [<!ENTITY file SYSTEM "file:///etc/hostname">]>'
     expect(await code('docx', makeDocx(documentXml('<w:p><w:r><w:t>&file;</w:t></w:r></w:p>', external)))).toBe(
       'damaged',
@@ -42,7 +42,7 @@ describe('DOCX', () => {
     expect(await code('docx', makeDocx(documentXml(body), [part]))).toBe('damaged')
   })
 
-  it('that is a bomb is refused before it is unpacked, whether it says so or lies', async () => {
+  it('rejects a zip bomb before decompression, whatever size it declares', async () => {
     const zeros = Buffer.alloc(40 * 1024 * 1024)
     expect(await code('docx', makeDocx(documentXml(body), [{ name: 'word/big.xml', data: zeros }]))).toBe('too_complex')
     const lie = { name: 'word/big.xml', data: zeros, declared: 1000 }
@@ -53,13 +53,13 @@ describe('DOCX', () => {
     expect(await code('docx', makeDocx(documentXml(body), many))).toBe('too_complex')
   })
 
-  it('with an archive in it leaves that alone', async () => {
+  it('ignores embedded archives', async () => {
     const inner = makeZip([{ name: 'bomb', data: Buffer.alloc(1_000_000) }])
     const docx = makeDocx(documentXml(body), [{ name: 'word/embeddings/inner.zip', data: inner }])
     expect(await code('docx', docx)).toBe('read')
   })
 
-  it('that is damaged, locked, or something else says so', async () => {
+  it('reports damaged, encrypted and foreign files', async () => {
     const docx = makeDocx(documentXml(body))
     expect(await code('docx', docx.subarray(0, docx.length - 30))).toBe('damaged')
     expect(await code('docx', 'no zip at all')).toBe('damaged')
@@ -80,7 +80,7 @@ describe('PDF', () => {
     { text: 'Доставка стоит 300 рублей.', y: 700 },
   ]
 
-  it('gives headings by their size, paragraphs by their place, words that a line cut', async () => {
+  it('detects headings by font size, paragraphs by position, and joins hyphenated words', async () => {
     const pdf = makePdf([body], { title: 'Наши правила' })
     expect((await read('pdf', pdf)).title).toBe('Наши правила')
     expect(await outline('pdf', pdf)).toEqual([
@@ -90,7 +90,7 @@ describe('PDF', () => {
     ])
   })
 
-  it('tells paragraphs by their indents, and keeps items together', async () => {
+  it('detects paragraphs by indentation, and keeps list items together', async () => {
     const lines = [
       { text: 'The first paragraph begins', x: 70, y: 700 },
       { text: 'and goes on.', y: 686 },
@@ -106,7 +106,7 @@ describe('PDF', () => {
     ])
   })
 
-  it('joins words at the soft hyphens of their lines, in headings too', async () => {
+  it('joins words at soft hyphens, in headings too', async () => {
     const pdf = makePdf([
       [
         { text: 'Terms of deliv\u00ad', size: 18, y: 800 },
@@ -119,7 +119,7 @@ describe('PDF', () => {
     expect(await outline('pdf', pdf)).toEqual(['# Terms of delivery', 'We bring it on weekdays, also самым быстрым.'])
   })
 
-  it('joins what a page cuts, and drops what stands on every page', async () => {
+  it('joins text across pages, and drops headers and footers', async () => {
     const framed = (page: number, lines: { text: string; y: number }[]) => [
       { text: 'The Wave Ltd', y: 810 },
       ...lines,
@@ -150,12 +150,12 @@ describe('PDF', () => {
     ])
   })
 
-  it('that needs a password says so; one that needs none is read', async () => {
+  it('reports a required password, and reads files with an empty one', async () => {
     expect(await code('pdf', makePdf([body], { password: 'secret' }))).toBe('encrypted')
     expect((await outline('pdf', makePdf([body], { password: '' })))[0]).toBe('# Delivery')
   })
 
-  it('without text, broken off, or nothing but a header says so', async () => {
+  it('reports files without text, truncated files and bare headers', async () => {
     expect(await code('pdf', makePdf([[]]))).toBe('no_text')
     const long = makePdf(Array(30).fill(body))
     expect(await code('pdf', long.subarray(0, long.length / 2))).toBe('damaged')
@@ -163,7 +163,7 @@ describe('PDF', () => {
     expect(await code('pdf', 'hello')).toBe('damaged')
   })
 
-  it('whose table of objects is gone is mended', async () => {
+  it('recovers a file without its object table', async () => {
     const pdf = makePdf([body])
     const broken = Buffer.from(pdf.toString('latin1').replace(/startxref\n\d+/, 'startxref\n999999'), 'latin1')
     expect((await outline('pdf', broken))[0]).toBe('# Delivery')

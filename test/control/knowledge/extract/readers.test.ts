@@ -5,7 +5,7 @@ import { code, outline, read } from './outline.ts'
 const COLUMNS = inject('full') ? 1_000_000 : 200_000
 
 describe('any document', () => {
-  it('that is empty, or empty of words, says so', async () => {
+  it('reports empty input', async () => {
     for (const kind of ['txt', 'md', 'csv', 'json', 'html', 'pdf', 'docx'] as const)
       expect(await code(kind, '')).toBe('empty')
     expect(await code('txt', ' \n\n \t')).toBe('no_text')
@@ -15,7 +15,7 @@ describe('any document', () => {
     expect(await code('html', '<html><body><script>x()</script></body></html>')).toBe('no_text')
   })
 
-  it('holds nothing that the database refuses, nor what nobody sees', async () => {
+  it('contains no characters that Postgres rejects, and nothing invisible', async () => {
     expect(await outline('json', JSON.stringify({ a: 'b\u00adc\u200bd\u0000e\u0007  f\u00a0\u00a0g' }))).toEqual([
       'a: bcde f g',
     ])
@@ -25,7 +25,7 @@ describe('any document', () => {
 })
 
 describe('plain text', () => {
-  it('is its paragraphs', async () => {
+  it('splits into paragraphs', async () => {
     expect(await outline('txt', 'One.\nStill one.\r\n \r\nTwo.\n\n\n\nThree.')).toEqual([
       'One.\nStill one.',
       'Two.',
@@ -39,7 +39,7 @@ describe('plain text', () => {
     expect(blocks[0]!.text).toHaveLength(450_000 * 6 - 1)
   })
 
-  it('that is none says so', async () => {
+  it('reports invalid input', async () => {
     expect(await code('txt', Buffer.alloc(5000, 'a\0\x01\xff', 'latin1'))).toBe('damaged')
   })
 
@@ -51,7 +51,7 @@ describe('plain text', () => {
 })
 
 describe('Markdown', () => {
-  it('keeps headings and words, and drops front matter and marks', async () => {
+  it('keeps headings and text, and drops front matter and markup', async () => {
     const text = `---\ntitle: "Our rules"\ndraft: true\n---\n# Rules #\n\nA **bold** word, a [link](https://x.example/a_b), \`code\`.\nsnake_case_stays.\n\nDelivery\n--------\n\n* fast\n* *cheap*\n\n> quoted\n\n<!-- secret -->![Map](map.png)\n`
     expect((await read('md', text)).title).toBe('Our rules')
     expect(await outline('md', text)).toEqual([
@@ -64,7 +64,7 @@ describe('Markdown', () => {
     ])
   })
 
-  it('keeps addresses in angle brackets, sums and sizes; comments of several lines are not said', async () => {
+  it('keeps angle-bracket addresses and comparisons, and drops comments', async () => {
     const text =
       '# Contacts\n\nWrite to <help@shop.example> or see <https://shop.example/a>.\n\nBeds 90*200*20 cm, 2*3*4 = 24, if a <b and c> d.\n\n<!-- margin is\n40 % -->\n\nOpen <b class="x">daily</b><br/>.\n'
     expect(await outline('md', text)).toEqual([
@@ -80,7 +80,7 @@ describe('Markdown', () => {
     ])
   })
 
-  it('reads tables by their columns, and takes no heading out of code', async () => {
+  it('reads tables by column, and ignores headings in code', async () => {
     const text =
       '| Item | Price |\n|:---|---:|\n| Wash | 5 |\n| Wax \\| full | 7 |\n\n~~~sh\n# not a heading\n~~~\nafter'
     expect(await outline('md', text)).toEqual([
@@ -91,7 +91,7 @@ describe('Markdown', () => {
     ])
   })
 
-  it('is quick also where its marks never end', async () => {
+  it('takes linear time on unclosed markup', async () => {
     for (const mark of ['<!--', '<a a="', '<a ', '<http://'])
       expect(await code('md', `x\n${`${mark}\n`.repeat(200_000)}`)).toBe('read')
     for (const part of ['[', '![a](', '**a', '<a', '`', '|', '> ', '- ', '# ', '---\n', '\\'])
@@ -100,7 +100,7 @@ describe('Markdown', () => {
 })
 
 describe('CSV', () => {
-  it.each([',', ';', '\t', '|'])('of any delimiter gives rows that are understood alone: %j', async delimiter => {
+  it.each([',', ';', '\t', '|'])('produces self-contained rows for any delimiter: %j', async delimiter => {
     const rows = [
       ['Service', 'Price', 'Note'],
       ['Wash', '500', ''],
@@ -112,7 +112,7 @@ describe('CSV', () => {
     ])
   })
 
-  it('has its delimiter told by Excel, marks, quotes and rows of other lengths', async () => {
+  it('detects the delimiter by the Excel line, quotes and row lengths', async () => {
     const text = '\ufeffsep=;\nName;Says\n"A ""B"" C";"two\nlines, here"\nD\n\nE;f;g\n'
     expect(await outline('csv', text)).toEqual([
       'Name: A "B" C; Says: two lines, here',
@@ -121,7 +121,7 @@ describe('CSV', () => {
     ])
   })
 
-  it('has its columns named also where a spreadsheet left empty ones behind', async () => {
+  it('finds column names next to empty columns', async () => {
     expect(await outline('csv', 'Item;Price;;\nTable;100;;\nChair;50;;old\n')).toEqual([
       'Item: Table; Price: 100',
       'Item: Chair; Price: 50; old',
@@ -133,7 +133,7 @@ describe('CSV', () => {
     ['a title without delimiters, and a date', 'Price list 2026\nfrom 1 March\n'],
     ['rows of nothing', ';;\n ; ;\n'],
     ['a title in the middle, and a row of nothing', ';Price list 2026;\n;;\n'],
-  ])('has its columns named also below %s', async (_, above) => {
+  ])('finds column names below %s', async (_, above) => {
     const { title, blocks } = await read('csv', `${above}Item;Price;Note\nWash;5;\n;;\nWax;7;by hand\n`)
     expect(title).toBe(above.includes('list') ? 'Price list 2026' : null)
     const date = above.includes('March') ? ['from 1 March'] : []
@@ -144,20 +144,20 @@ describe('CSV', () => {
     ])
   })
 
-  it('whose only named column is the first, or the second, has no title', async () => {
+  it('has no title when only one column has a name', async () => {
     expect(await outline('csv', 'Item;\nWash;5\nWax;7\n')).toEqual(['Item: Wash; 5', 'Item: Wax; 7'])
     expect(await outline('csv', ';Price\nWash;5\nWax;7\n')).toEqual(['Wash; Price: 5', 'Wax; Price: 7'])
   })
 
-  it('without names of columns stays as it is', async () => {
+  it('stays as it is without column names', async () => {
     expect(await outline('csv', '1,2\n3,4\n')).toEqual(['1; 2', '3; 4'])
   })
 
-  it('whose quote is never closed loses no row', async () => {
+  it('loses no row to an unclosed quote', async () => {
     expect(await outline('csv', 'item,size\n"tube,5\nrod,6\n')).toEqual(['item: "tube; size: 5', 'item: rod; size: 6'])
   })
 
-  it('that grows to more than anybody asks for, by the names of its columns, is refused', async () => {
+  it('rejects expansion by long column names', async () => {
     const names = Array.from({ length: 20 }, (_, i) => `column ${i} ${'x'.repeat(100)}`)
     expect(await code('csv', `${names.join()}\n${`${'1,'.repeat(19)}1\n`.repeat(10_000)}`)).toBe('too_large')
   })
@@ -169,7 +169,7 @@ describe('CSV', () => {
 })
 
 describe('JSON', () => {
-  it('gives records, each with its fields', async () => {
+  it('produces records with their fields', async () => {
     const value = {
       name: 'Wave',
       hours: { mon: '9–18', sun: null },
@@ -201,7 +201,7 @@ describe('JSON', () => {
     expect(await outline('json', '{"a": 9007199254740993}\n{"a": 0.30}')).toEqual(['a: 9007199254740993', 'a: 0.30'])
   })
 
-  it('that is broken, or nested without end, says so', async () => {
+  it('reports invalid or deeply nested input', async () => {
     expect(await code('json', '{"a": 1')).toBe('damaged')
     expect(await code('json', '['.repeat(100_000) + ']'.repeat(100_000))).toBe('too_complex')
     expect(await code('json', `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`)).toBe('too_complex')
@@ -212,7 +212,7 @@ describe('JSON', () => {
 describe('HTML', () => {
   const page = (body: string, head = '') => `<!doctype html><html><head>${head}</head><body>${body}</body></html>`
 
-  it('is what a person sees: headings, lists, tables, no navigation, nothing hidden', async () => {
+  it('extracts visible text: headings, lists, tables, no navigation', async () => {
     const html = page(
       `<script>var secret = '<p>script</p>'</script><style>p{content:'style'}</style><noscript>off</noscript>
       <nav><a href="/">Home</a></nav><div role="navigation">menu</div><div class="cookie-banner">cookies</div>
@@ -242,7 +242,7 @@ describe('HTML', () => {
     expect(text).toMatch(/Parking\?\s+In the yard\./)
   })
 
-  it('loses what stands beside an article, and no more', async () => {
+  it('drops only what surrounds an article', async () => {
     const sentences =
       'The wash takes twenty minutes, and the wax another ten, which is why we ask you to book. '.repeat(12)
     const article = `<article><h1>How we wash</h1><p>${sentences}</p><h2>Wax</h2><p>${sentences}</p></article>`
@@ -274,7 +274,7 @@ describe('HTML', () => {
     expect(kinds).toEqual(['Wax', 'Foam', 'Tyres'].flatMap(one => [`## ${one}`, `${one} is`, `More ${one}`]))
   })
 
-  it('is read also where it is a piece, badly closed, or all navigation', async () => {
+  it('reads fragments, unclosed tags and pages that are all navigation', async () => {
     expect(await outline('html', '<p>one<p>two <b>three</p>four')).toEqual(['one', 'two three', 'four'])
     expect(await outline('html', '<html><head><title>T</title><h1>Open</h1><p>Every day</p>')).toEqual([
       '# Open',
@@ -284,7 +284,7 @@ describe('HTML', () => {
     expect(await outline('html', 'no tags & nothing')).toEqual(['no tags & nothing'])
   })
 
-  it('keeps the lines of what is set in lines', async () => {
+  it('keeps lines of preformatted text', async () => {
     const hours = '<pre>\nMon  9-18\r\n<b>Sat</b>  10-15\n\nSun  closed</pre>'
     const lines = 'Mon 9-18\nSat 10-15\nSun closed'
     expect(await outline('html', page(`<p>We are\nopen:</p>${hours}<p>Come\nin!</p>`))).toEqual([
@@ -297,14 +297,14 @@ describe('HTML', () => {
     expect(await outline('html', page(article))).toContain(lines)
   })
 
-  it('is not called as its pictures are', async () => {
+  it("does not take a picture's title as the page's title", async () => {
     const icon = '<svg><title>Menu</title><path d=""/></svg>'
     expect(await read('html', page(`${icon}<h1>The Wave</h1><p>Open daily.</p>`))).toMatchObject({ title: 'The Wave' })
     const late = `<html><body>${icon}<title>The Wave, car wash</title><p>Open daily.</p></body></html>`
     expect(await read('html', late)).toMatchObject({ title: 'The Wave, car wash' })
   })
 
-  it('in its own encoding', async () => {
+  it('reads a declared encoding', async () => {
     const bytes = Buffer.concat([
       Buffer.from('<html><head><meta charset="windows-1251"></head><body><p>'),
       Buffer.from('cff0e8e2e5f2', 'hex'),
@@ -315,7 +315,7 @@ describe('HTML', () => {
     expect(await outline('html', koi, { charset: 'koi8-r' })).toEqual(['Привет'])
   })
 
-  it('without the tags that may be left out keeps its title, its links, and what it asks of crawlers', async () => {
+  it('accepts optional tags that are omitted', async () => {
     const body = '<meta name=robots content=noindex><h1>Open</h1><p>Daily, see <a href=/map>the map</a></p>'
     for (const start of [
       '<!doctype html>',
@@ -331,7 +331,7 @@ describe('HTML', () => {
     }
   })
 
-  it('that is nested without end is refused at once, a long one is not', async () => {
+  it('rejects unbounded nesting at once', async () => {
     expect(await code('html', page(`${'<div>'.repeat(100_000)}x${'</div>'.repeat(100_000)}`))).toBe('too_complex')
     expect(await code('html', page('<b>'.repeat(100_000)))).toBe('too_complex')
     const commented = page(`<!-- ${'<div>'.repeat(2000)} --><script>${'"<div>"'.repeat(2000)}</script><p>x</p>`)
@@ -339,7 +339,7 @@ describe('HTML', () => {
     expect((await outline('html', page('<p>item'.repeat(5000)))).length).toBe(5000)
   })
 
-  it('of a site says where it leads, and what it wants of crawlers', async () => {
+  it('reports links and robots directives of a page', async () => {
     const html = page(
       `<a href="a?x=1#top">1</a><a href="/b">2</a><a href="/b#again">3</a><a href="mailto:a@b.example">4</a>
       <a href="javascript:alert(1)">5</a><a href="ftp://x.example/">6</a><a href="//other.example/c">7</a><a>8</a>

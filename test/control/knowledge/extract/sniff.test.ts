@@ -46,11 +46,11 @@ describe('content', () => {
     ['page.htm', '<p>hi', 'html'],
     ['page.html', '<!-- x --><!DOCTYPE html><html><body>hi', 'html'],
     ['x.xhtml', '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"><body/></html>', 'html'],
-  ])('of %s is what its name says', async (name, content, kind) => {
+  ])('detects %s by name and content', async (name, content, kind) => {
     expect(await sniffed(name, content)).toBe(kind)
   })
 
-  it('tells kinds of text apart where the name does not, or is wrong', async () => {
+  it('detects the kind of text when the name is missing or wrong', async () => {
     expect(await sniffed('page.txt', '\n<!doctype html><html><body>hi</body></html>')).toBe('html')
     expect(await sniffed('data.txt', '[{"a": 1}]')).toBe('json')
     expect(await sniffed('page.html', 'no tags at all')).toBe('txt')
@@ -67,7 +67,7 @@ describe('content', () => {
   })
 })
 
-describe('refused is', () => {
+describe('rejected', () => {
   it.each([
     ['a PDF named .txt', 'prices.txt', pdf, 'content_mismatch'],
     ['a PDF after an empty line, named .md', 'prices.md', Buffer.concat([Buffer.from('\n'), pdf]), 'content_mismatch'],
@@ -91,7 +91,7 @@ describe('refused is', () => {
     expect(await sniffed(name, content)).toBe(code)
   })
 
-  it('noise named .txt, and text with NUL in it', async () => {
+  it('rejects binary data named .txt, and NUL in text', async () => {
     const noise = Buffer.concat(Array.from({ length: 160 }, (_, i) => createHash('sha256').update(String(i)).digest()))
     expect(await sniffed('a.txt', noise)).toBe('content_mismatch')
     expect(await sniffed('a.csv', Buffer.from(noise.map(byte => byte || 1)))).toBe('content_mismatch')
@@ -112,7 +112,7 @@ describe('refused is', () => {
     expect(await sniffed('a.doc', compound('WordDocument'))).toBe('unsupported_type')
   })
 
-  it('what is too large for its kind', async () => {
+  it('rejects files above the limit of their type', async () => {
     expect(await sniffed('a.txt', 'x'.repeat(5 * MB))).toBe('txt')
     expect(await sniffed('a.txt', 'x'.repeat(5 * MB + 1))).toBe('too_large')
     const file = join(folder, 'large.pdf')
@@ -123,7 +123,7 @@ describe('refused is', () => {
     expect(await sniff({ name: 'a.pdf', mediaType: null, file })).toMatchObject({ ok: false, code: 'too_large' })
   })
 
-  it('said in one sentence', async () => {
+  it('describes each rejection in one sentence', async () => {
     const file = join(folder, 'a.txt')
     await writeFile(file, pdf)
     const found = await sniff({ name: 'prices.txt', mediaType: 'text/plain', file })

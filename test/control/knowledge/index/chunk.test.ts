@@ -33,7 +33,7 @@ describe('sentences', () => {
 })
 
 describe('chunks', () => {
-  it('carry the headings above them and never mix two sections', () => {
+  it('carry their headings and never mix sections', () => {
     const long = (word: string) =>
       Array.from({ length: 40 }, (_, i) => `${word} sentence number ${i} of this part.`).join(' ')
     const chunks = chunkPages([
@@ -53,7 +53,7 @@ describe('chunks', () => {
     }
   })
 
-  it('begin with the last sentence of the one before', () => {
+  it('overlap by one sentence', () => {
     const sentences = Array.from({ length: 60 }, (_, i) => `This is the sentence number ${i} of a long story.`)
     const chunks = chunkPages([page([text(sentences.join(' '))])])
     for (const [i, { text }] of chunks.entries()) {
@@ -63,7 +63,7 @@ describe('chunks', () => {
     for (const sentence of sentences) expect(chunks.some(({ text }) => text.includes(sentence))).toBe(true)
   })
 
-  it('join tiny sections under the same parent, with their headings as text', () => {
+  it('join small sections under the same parent', () => {
     const blocks = ['Mon', 'Tue', 'Wed'].flatMap(day => [heading(2, day), text(`Open on ${day} from 9.`)])
     const chunks = chunkPages([page([heading(1, 'Hours'), ...blocks])])
     expect(chunks).toHaveLength(1)
@@ -71,7 +71,7 @@ describe('chunks', () => {
     expect(chunks[0]!.text).toContain('Tue\nOpen on Tue from 9.')
   })
 
-  it('keep rows of a table whole and say none twice', () => {
+  it('keep table rows whole and unrepeated', () => {
     const rows = Array.from(
       { length: 90 },
       (_, i) => `Article: chair ${i}; Colour: red; Price: ${i * 10} roubles; In stock: yes`,
@@ -81,7 +81,7 @@ describe('chunks', () => {
     expect(chunks.flatMap(({ text }) => text.split('\n'))).toEqual(rows)
   })
 
-  it('cut five megabytes without a space, of any script, and lose nothing', () => {
+  it('split 5 MB without spaces, in any script, without loss', () => {
     for (const letter of ['x', 'я', '語', '😀']) {
       const whole = letter.repeat(Math.floor(5_000_000 / Buffer.byteLength(letter)))
       const chunks = chunkPages([page([text(whole)])])
@@ -90,12 +90,12 @@ describe('chunks', () => {
     }
   })
 
-  it('are made of a page of headings alone, and of nothing there are none', () => {
+  it('contain headings-only pages, and are empty for empty ones', () => {
     expect(chunkPages([page([heading(1, 'Contacts'), heading(2, '+1 415 555 0100')])])[0]?.text).toContain('+1 415')
     expect(chunkPages([page([]), page([text(' \n\t ')])])).toEqual([])
   })
 
-  it('hold every word of any page, are never too long, and are the same each time', () => {
+  it('contain every word, respect the limit and are deterministic', () => {
     const word = fc.stringMatching(/^[a-zа-я0-9.,!?«»-]{1,14}$/)
     const block = fc.record({
       heading: fc.constantFrom(0, 0, 0, 1, 2, 3),
@@ -115,7 +115,7 @@ describe('chunks', () => {
     )
   })
 
-  it('of a long text are cut while others have their turn, and not at all for nobody', async () => {
+  it('yield to other work while splitting a long text, and stop at an abort', async () => {
     const long = [
       page(Array.from({ length: 3000 }, (_, i) => text(`Sentence number ${i} says where the key is. `.repeat(6)))),
     ]

@@ -39,7 +39,7 @@ describe('the matrix', () => {
     }
   })
 
-  it('forgets a source, keeps the others, and uses the room again', async () => {
+  it('removes a source and reuses its space', async () => {
     const matrix = await createMatrix(1024 * 1024)
     const dimensions = 64
     const rows = (1024 * 1024) / dimensions
@@ -59,7 +59,7 @@ describe('the matrix', () => {
     expect(matrix.bytes).toBe(size)
   })
 
-  it('takes vectors of nothing, and of no number', async () => {
+  it('tolerates zero and NaN vectors', async () => {
     const matrix = await createMatrix(1024 * 1024)
     matrix.add('p', 16, 1, [0, 1], bytesOf([new Float32Array(16), new Float32Array(16).fill(Number.NaN)]))
     expect(matrix.search('p', quantise(unit(16)), 5).map(({ score }) => Math.abs(score))).toEqual([0, 0])

@@ -9,13 +9,13 @@ const place = (ordinal: number, score = 1) => ({ source_id: 'a', ordinal, score 
 const worded = (ordinal: number, share = 1) => ({ ...place(ordinal), share })
 
 describe('fusion', () => {
-  it('puts first what both find, and scores it 1 when it is first in both', () => {
+  it('ranks first what both lists contain, with score 1 when first in both', () => {
     const fused = fuse({ text: [worded(1), worded(2)], vectors: [place(1), place(3)], named: true })
     expect(fused[0]).toEqual(place(1, 1))
     expect(fused.map(({ ordinal }) => ordinal).sort()).toEqual([1, 2, 3])
   })
 
-  it('believes full text as far as it understood the question', () => {
+  it('weighs full text by the share of the question it matched', () => {
     const vectors = [place(1), place(2)]
     const firstOf = (text: ReturnType<typeof worded>[], named: boolean) => fuse({ text, vectors, named })[0]!.ordinal
     expect(firstOf([worded(9, 0.05)], true)).toBe(1)
@@ -25,7 +25,7 @@ describe('fusion', () => {
     expect(firstOf([worded(2)], false)).toBe(2)
   })
 
-  it('puts first what has all words of the question, a code for one, though vectors know nothing of it', () => {
+  it('ranks an exact match of all terms first, such as a code', () => {
     const vectors = [place(1), place(2)]
     for (const name of ['0', 'z']) {
       const known = { ...worded(9), source_id: name }
@@ -36,7 +36,7 @@ describe('fusion', () => {
     }
   })
 
-  it('keeps the order of one list that is alone', () => {
+  it('keeps the order of a single list', () => {
     const list = [worded(4, 0.2), worded(7, 0.1), worded(2, 0.9)]
     for (const lists of [
       { text: list, vectors: null, named: false },
@@ -47,13 +47,13 @@ describe('fusion', () => {
     expect(fuse({ text: null, vectors: null, named: false })).toEqual([])
   })
 
-  it('gives once what is said twice', () => {
+  it('removes duplicate passages', () => {
     expect(withoutRepeats([{ text: 'A b' }, { text: 'a  B' }, { text: 'c' }])).toEqual([{ text: 'A b' }, { text: 'c' }])
   })
 })
 
 describe('candidates', () => {
-  it('come from rare words alone and from common ones in pairs, never from more than can be ranked', () => {
+  it('come from rare words, or pairs of common ones, within the ranking limit', () => {
     const words = [3, 40, 20_000, 30_000].map((chunks, i) => ({ lexeme: `w${i}`, chunks }))
     const plan = planCandidates(words, 0, 100_000)!
     expect(plan.candidates).toBe("'w0' | 'w1'")
@@ -64,7 +64,7 @@ describe('candidates', () => {
     expect(planCandidates([], 3, 100_000)).toBeNull()
   })
 
-  it('always are some, with weights that are not negative', () => {
+  it('always exist, with non-negative weights', () => {
     const counts = fc.array(fc.integer({ min: 1, max: 100_000 }), { minLength: 1, maxLength: 40 })
     fc.assert(
       fc.property(counts, fc.integer({ min: 0, max: 100_000 }), (all, total) => {
@@ -83,7 +83,7 @@ describe('candidates', () => {
   })
 })
 
-describe('words', () => {
+describe('query terms', () => {
   it.each([
     ['Возврат товара возможен в течение четырнадцати дней после покупки.', 'russian'],
     ['Цена iPhone 15 Pro Max 256 GB', 'russian'],
@@ -97,7 +97,7 @@ describe('words', () => {
     expect(languageOf(text)).toBe(language)
   })
 
-  it('of a question are those that say what it is about', () => {
+  it("exclude the question's function words", () => {
     expect(meaningfulWords('Здравствуйте, подскажите пожалуйста, а сколько стоит доставка?')).toEqual([
       'стоит',
       'доставка',
@@ -114,7 +114,7 @@ describe('words', () => {
     expect(meaningfulWords(' ?! ')).toEqual([])
   })
 
-  it('are written in one way', () => {
+  it('are normalised', () => {
     expect(searchable('Ёлка и/или за\u00adмо\u0301к, и\u0306')).toBe('елка и или замок, й')
   })
 })

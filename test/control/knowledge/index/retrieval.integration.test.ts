@@ -101,11 +101,11 @@ describe.each(sets)('of $name', ({ corpora, asked, least }) => {
     }
   }, 240_000)
 
-  it(`are ${least} found among the first five`, () => {
+  it(`finds ${least} among the first five`, () => {
     expect(estimate(tried.map(one => recallAt5(rankOf(one, 'both')))).value).toBeGreaterThanOrEqual(least)
   })
 
-  it.each<Method>(['full text', 'vectors'])('both ways find no worse than %s alone', alone => {
+  it.each<Method>(['full text', 'vectors'])('hybrid search is no worse than %s alone', alone => {
     for (const judge of [recallAt5, reciprocal]) {
       const gain = tried.reduce((sum, one) => sum + judge(rankOf(one, 'both')) - judge(rankOf(one, alone)), 0)
       // Another processor rounds vectors in another way: one question may come out otherwise.

@@ -61,7 +61,7 @@ describe('full text', () => {
     })
   })
 
-  it('gives passages in the order of their places, the next piece of a section too', async () => {
+  it('returns passages in source order with the following chunk', async () => {
     const project = await rig.addProject()
     const pieces = ['The harbour opened.', 'The harbour has a crane and boats.', 'Boats pay at the harbour.']
     await putChunks(rig.sql, await rig.addSource(project), [
@@ -74,7 +74,7 @@ describe('full text', () => {
     expect(scores).toEqual(scores.toSorted((a, b) => b - a))
   })
 
-  it('finds words that signs of no language stand against', async () => {
+  it('finds words next to punctuation of other scripts', async () => {
     const project = await rig.addProject()
     await putChunks(rig.sql, await rig.addSource(project), [
       'Гостиница «Прибой» стоит у моря—пляж в двух шагах, дом №7.',
@@ -88,7 +88,7 @@ describe('full text', () => {
     }
   })
 
-  it('gives nothing for what is nowhere, for white space, and for signs alone', async () => {
+  it('returns nothing for unmatched, blank or punctuation-only queries', async () => {
     const project = await rig.addProject()
     await putChunks(rig.sql, await rig.addSource(project), ['Only parrots are sold here.'])
     for (const query of ['elephants', '   ', '?!', "' | & ! ( ) :* <->", '\\']) {
@@ -97,7 +97,7 @@ describe('full text', () => {
     expect(await find(depsWith(null), await rig.addProject(), 'parrots')).toEqual([])
   })
 
-  it('takes quotes and backslashes of texts and questions as they are', async () => {
+  it('treats quotes and backslashes literally', async () => {
     const project = await rig.addProject()
     const source = await rig.addSource(project)
     await putChunks(rig.sql, source, ["O'Brien's shop is at C:\\shops\\brien and at http://a.example/it's?q='x'"])
@@ -105,7 +105,7 @@ describe('full text', () => {
     expect(await find(depsWith(null), project, "http://a.example/it's?q='x'")).toHaveLength(1)
   })
 
-  it('counts a rare word for more than common ones', async () => {
+  it('weighs rare words more than common ones', async () => {
     const project = await rig.addProject()
     const common = Array.from(
       { length: 60 },
@@ -116,7 +116,7 @@ describe('full text', () => {
     expect(first?.text).toContain('piano')
   })
 
-  it('ranks by common words together when a question has no rare one', async () => {
+  it('uses pairs of common words when no rare one matches', async () => {
     const project = await rig.addProject()
     const source = await rig.addSource(project)
     const fill = Array.from({ length: 2400 }, (_, i) => (i % 2 ? `green apples lot ${i}` : `yellow pears lot ${i}`))
@@ -125,7 +125,7 @@ describe('full text', () => {
     expect(found[0]?.text).toBe('green pears')
   })
 
-  it('is not crowded out by a source that is not ready', async () => {
+  it('is not displaced by a source that is not ready', async () => {
     const project = await rig.addProject()
     const coming = await rig.addSource(project, { status: 'indexing' })
     await putChunks(
@@ -139,7 +139,7 @@ describe('full text', () => {
     ])
   })
 
-  it('never shows another project, another owner, or a source that is not ready', async () => {
+  it('never returns other projects, other owners or unready sources', async () => {
     const [mine, other] = [await rig.addProject(), await rig.addProject()]
     await putChunks(rig.sql, await rig.addSource(mine), ['The zebra lives here.'])
     await putChunks(rig.sql, await rig.addSource(other), ['The zebra lives there.'])
@@ -159,7 +159,7 @@ describe('vectors', () => {
   const nearest = async (deps: SearchDeps, project: { ownerId: string; projectId: string }, query: string) =>
     (await rankedLists(deps, { ...project, query, limit: 5, signal: never, deadlineMs })).vectors
 
-  it('are found in the order of their nearness, over sources and as sources come and go', async () => {
+  it('are ordered by similarity while sources are added and removed', async () => {
     const project = await rig.addProject()
     const deps = depsWith(wordEmbedder())
     const one = await embedded(project, ['red fox', 'blue whale', 'red panda'])
@@ -174,7 +174,7 @@ describe('vectors', () => {
     expect(await nearest(deps, project, 'only this')).toEqual([])
   })
 
-  it('of other models are never compared, and are replaced in the background', async () => {
+  it('of other models are never compared, and are recomputed in the background', async () => {
     const project = await rig.addProject()
     const [old, fresh] = [wordEmbedder(), wordEmbedder({ model: 'words-2', dimensions: 40 })]
     const source = await embedded(project, ['red fox', 'blue whale'], old)
@@ -186,7 +186,7 @@ describe('vectors', () => {
     expect(models).toBe(1)
   })
 
-  it('are written a batch at a time, and those that are there are not asked for again', async () => {
+  it('are stored in batches, without repeating existing ones', async () => {
     const project = await rig.addProject()
     const source = await rig.addSource(project, { status: 'indexing' })
     const texts = Array.from({ length: 80 }, (_, i) => `animal number ${i}`)
@@ -209,7 +209,7 @@ describe('vectors', () => {
     expect(count).toBe(80)
   })
 
-  it('are the same for two processes that each hold their own', async () => {
+  it('are the same in two processes', async () => {
     const project = await rig.addProject()
     const second = createVectorIndex({ sql: rig.sql, log: quietLog })
     try {
@@ -225,7 +225,7 @@ describe('vectors', () => {
     }
   })
 
-  it('give way to those of another project when there is no room, and come back', async () => {
+  it('are evicted for another project when memory is full, and reloaded', async () => {
     const small = createVectorIndex({ sql: rig.sql, log: quietLog }, { mostBytes: 1024 * 1024 })
     try {
       const deps = { ...depsWith(wordEmbedder({ model: 'wide', dimensions: 4096 })), vectors: small }
@@ -241,7 +241,7 @@ describe('vectors', () => {
   })
 })
 
-describe('both together', () => {
+describe('hybrid search', () => {
   async function filled(): Promise<{ project: { ownerId: string; projectId: string }; source: Source }> {
     const project = await rig.addProject()
     const source = await rig.addSource(project)
@@ -250,14 +250,14 @@ describe('both together', () => {
     return { project, source }
   }
 
-  it('give what is said twice once', async () => {
+  it('removes duplicate passages', async () => {
     const { project } = await filled()
     const found = await find(depsWith(wordEmbedder()), project, 'red fox')
     expect(textsOf(found).filter(text => /fox/i.test(text))).toHaveLength(1)
     expect(found[0]!.score).toBeGreaterThan(found[1]!.score)
   })
 
-  it('put a code first of which vectors know nothing', async () => {
+  it('ranks an exact code first', async () => {
     const project = await rig.addProject()
     const source = await rig.addSource(project)
     const blind: Embedder = {
@@ -275,7 +275,7 @@ describe('both together', () => {
     }
   })
 
-  it('answer with full text when vectors are late, and when they fail', async () => {
+  it('falls back to full text when vectors are late or fail', async () => {
     const { project } = await filled()
     const embed = wordEmbedder()
     const late: Embedder = { ...embed, embed: (_texts, _role, signal) => hang(signal) }
@@ -285,7 +285,7 @@ describe('both together', () => {
     expect(textsOf(await searchKnowledge(depsWith(broken), { ...search, deadlineMs }))).toEqual(['blue whale'])
   })
 
-  it('reject when nobody wants the answer any more', async () => {
+  it('reject when aborted', async () => {
     const { project } = await filled()
     const gone = new AbortController()
     const late: Embedder = { ...wordEmbedder(), embed: (_texts, _role, signal) => hang(signal) }
