@@ -21,12 +21,12 @@ it('doubles until a rate is not clean, then halves the distance', async () => {
   expect(stopped).toBeNull()
 })
 
-it('looks below the first rate when that is too much already', async () => {
+it('halves the first rate when it is too high', async () => {
   const { top } = await findTop(system(60).step, search)
   expect(top).toBe(57)
 })
 
-it('ends where the caller itself is late, and says so', async () => {
+it('stops when the load generator is late', async () => {
   const { step, tried } = system(5000, 700)
   const { top, stopped } = await findTop(step, search)
   expect(tried).toEqual([100, 200, 400, 800])

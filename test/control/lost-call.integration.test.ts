@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => control?.close())
 
-test('who asked never to be called again is not, though the engine died before the end of the call', async () => {
+test('keeps a do-not-call request when the engine dies before the end of the call', async () => {
   const owner = await createTenant(control)
   const phone = nextPhone()
   const { id } = (await owner.call('POST', '/calls', { project_id: owner.projectId, phone })).body

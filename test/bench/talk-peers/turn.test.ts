@@ -20,7 +20,7 @@ function conversation(sounds: [fromMs: number, toMs: number][], overMs: number |
   throw new Error('not settled')
 }
 
-test('words into silence leave at once, and the answer counts from its first sound', () => {
+test('measures from sending to the first audio', () => {
   expect(conversation([[700, 1000]], null)).toEqual({
     firstSentMs: 0,
     lastSentMs: 180,
@@ -30,7 +30,7 @@ test('words into silence leave at once, and the answer counts from its first sou
   })
 })
 
-test('words that are to wait for silence are not spoken into sound or into its gaps', () => {
+test('waits for silence before sending', () => {
   const said = conversation(
     [
       [0, 400],
@@ -43,7 +43,7 @@ test('words that are to wait for silence are not spoken into sound or into its g
   expect(said.answeredMs).toBe(1500)
 })
 
-test('what is said over a long answer tells when that ended, and the next utterance is the answer', () => {
+test('counts the next answer after an overlap', () => {
   const said = conversation(
     [
       [0, 640],
@@ -54,7 +54,7 @@ test('what is said over a long answer tells when that ended, and the next uttera
   expect(said).toEqual({ firstSentMs: 500, lastSentMs: 680, answeredMs: 1000, stoppedMs: 620, cutIns: 0 })
 })
 
-test('an answer into the sentence is none to it', () => {
+test('ignores an answer during the sentence', () => {
   const said = conversation(
     [
       [100, 300],
@@ -66,7 +66,7 @@ test('an answer into the sentence is none to it', () => {
   expect(conversation([[100, 600]], null)).toMatchObject({ cutIns: 1, answeredMs: null })
 })
 
-test('nobody speaks before the greeting is over', () => {
+test('waits for the end of the greeting', () => {
   const turns = new Turns()
   turns.say({ packets: 1, overMs: null }, 0)
   expect(turns.next(5000)).toBeNull()
@@ -77,7 +77,7 @@ test('nobody speaks before the greeting is over', () => {
   expect(turns.settled(5320 + 15_001)).toBe('late')
 })
 
-test('who never answers is late', () => {
+test('counts a missing answer as late', () => {
   expect(conversation([], null)).toBe('late')
   expect(conversation([], 500)).toBe('late') // nothing to interrupt
 })

@@ -55,7 +55,7 @@ describe('numbers as people write them', () => {
     expect(readPhone(text, region)).toBe(expected)
   })
 
-  test('a row is judged by itself, and keeps its index', async () => {
+  test('validates each row, with its index', async () => {
     const rows = [
       ...['+14155550123', null, 5, [], { phone: 5 }, {}],
       ...[
@@ -160,7 +160,7 @@ describe('an upload', () => {
     expect((await upload(owner, id, rows)).body).toMatchObject({ accepted: 600, total: 600 })
   })
 
-  test('leaves out what an agent must not be told, and asks the model of each text once', async () => {
+  test('skips texts that moderation rejects, and moderates each text once', async () => {
     const { id } = await createDraft(owner)
     asked.length = 0
     const answer = await upload(owner, id, [
@@ -193,7 +193,7 @@ describe('an upload', () => {
     expect(row).toEqual({ first: 1, last: 1000, n: 1000 })
   })
 
-  test('and a start at the same time: either it is in, or it is told that it is too late', async () => {
+  test('either precedes a concurrent start or is rejected', async () => {
     const { id } = await createDraft(owner)
     await upload(owner, id, [{ phone: nextCallee() }])
     const uploads = Array.from({ length: 6 }, () =>

@@ -54,7 +54,7 @@ test.each<[Instant, { found: number; enriched: number }, string]>([
   ['stored', { found: 1, enriched: 1 }, 'running'],
   ['ending', { found: 4, enriched: 4 }, 'running'],
   ['ended', { found: 4, enriched: 4 }, 'completed'],
-])('killed when it was %s', async (kill, least, status) => {
+])('resumes after a kill when it was %s', async (kill, least, status) => {
   const job = await start(owner, { target_leads: 6 })
   const { gone } = startProcess({ companies: 4, done: 4, kill })
   expect(await gone).toBe('SIGKILL')
@@ -77,7 +77,7 @@ test.each<[Instant, { found: number; enriched: number }, string]>([
   expect(await moneyOf(owner)).toEqual(['960.0000', '0.0000'])
 })
 
-test('killed when it was canceled, before it could say so', async () => {
+test('is canceled after a kill during the cancel', async () => {
   const job = await start(owner, { target_leads: 20 })
   const { child, gone } = startProcess({ companies: 30, done: 3, kill: 'ending' })
   await hangs(child)
@@ -91,7 +91,7 @@ test('killed when it was canceled, before it could say so', async () => {
   expect(await moneyOf(owner)).toEqual(['970.0000', '0.0000'])
 })
 
-test('killed in the middle: another process takes over when it has been silent', async () => {
+test('is taken over by another process after a kill', async () => {
   const { sql } = control.deps
   const job = await start(owner, { target_leads: 20 })
   const { child, gone } = startProcess({ companies: 30, done: 7 })

@@ -11,7 +11,7 @@ const noFailure = (source: string, error: unknown) => {
   throw new Error(`${source}: ${error}`)
 }
 
-test('each gives one in turn, and none is lost or doubled', async () => {
+test('reads streams in turn without loss or duplicates', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(12), { maxLength: 4 }), async lengths => {
       const streams = lengths.map((length, n) => streamOf(String(n), listed(Array.from({ length }, (_, i) => i))))
@@ -28,7 +28,7 @@ test('each gives one in turn, and none is lost or doubled', async () => {
   )
 })
 
-test('who hangs holds nobody up, who breaks off is told, and the end comes with the signal', async () => {
+test('continues past hanging and failing streams, and stops on abort', async () => {
   const end = new AbortController()
   const hanging = async function* () {
     await new Promise(() => {})

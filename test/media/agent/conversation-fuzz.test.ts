@@ -116,7 +116,7 @@ function badDay(seed: number) {
 
 describe('a conversation with random failures', () => {
   it.each(Array.from({ length: SEEDS }, (_, i) => FIRST + i))(
-    'ends',
+    'ends (seed %i)',
     async seed => {
       const { line, ended, dice, calmDown, conversation, turns } = badDay(seed)
       for (let i = 0; i < 25 && ended.length === 0; i++) {

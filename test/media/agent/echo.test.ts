@@ -76,7 +76,7 @@ describe("the agent's own voice", () => {
     [130, 0.8],
     [390, 0.3],
     [700, 0.4],
-  ])('is detected after %i ms at gain', (delayMs, gain) => {
+  ])('after %i ms at a gain of %f is detected', (delayMs, gain) => {
     expect(judge({ delayMs, gain, caller: null })).toBeGreaterThan(0.95)
   })
   it('is detected with packet jitter', () => {

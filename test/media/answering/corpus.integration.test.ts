@@ -153,11 +153,11 @@ describe('with recorded STT', () => {
     results = await judgeAll(async clip => recordedStt(recorded[clip.id]!))
   })
 
-  it('people are kept and machines are found in voices that nothing was tuned on', () => {
+  it('keeps people and detects machines in unseen voices', () => {
     expectWithin(results, '')
   })
 
-  it('nobody is lost where no words can be read, whoever else is found', async () => {
+  it('hangs up on no person without STT', async () => {
     const others = results.filter(result => result.clip.split !== 'tune' && !readable(result))
     expect(tell('test, other languages, by cadence alone', others).peopleLostEver).toBe(0)
     const recorded = readRecorded()
@@ -165,7 +165,7 @@ describe('with recorded STT', () => {
     expect(tell('all, recogniser away', sttUnavailable).peopleLostEver).toBe(0)
   })
 
-  it('a message is begun after the beep, and never before its end', () => {
+  it('starts messages after the beep, never during the greeting', () => {
     const beeping = results.filter(({ clip }) => clip.label === 'voicemail' && clip.after)
     expect(beeping.length).toBeGreaterThanOrEqual(8)
     for (const { clip, judged } of beeping) {
@@ -177,7 +177,7 @@ describe('with recorded STT', () => {
     }
   })
 
-  it('costs a call a handful of readings', () => {
+  it('needs few transcriptions per call', () => {
     const asked = results.map(({ judged }) => judged.asked)
     expect(Math.max(...asked)).toBeLessThanOrEqual(14)
   })
@@ -208,7 +208,7 @@ describe.runIf(inject('full'))('with a real STT engine', () => {
   }, 900_000)
   afterAll(() => close())
 
-  it('people are kept and machines are found in voices that nothing was tuned on', () => {
+  it('keeps people and detects machines in unseen voices', () => {
     expectWithin(results, 'live, ')
   })
 })

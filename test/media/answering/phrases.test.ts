@@ -31,7 +31,7 @@ describe('sure words', () => {
     expect(readWords(text).sure).toBe(kind)
   })
 
-  it('tell a mailbox that takes nothing', () => {
+  it('detect a mailbox that accepts no message', () => {
     expect(readWords('The mailbox is full and cannot accept any messages at this time.')).toMatchObject({
       sure: 'voicemail',
       noMessage: true,

@@ -38,7 +38,7 @@ describe.each<[G711, [number, number][]]>([
     expect(decodeG711(codec, Uint8Array.of(byte))[0]).toBe(sample)
   })
 
-  it('gives back every byte that it decoded, but for the two zeros of µ-law', () => {
+  it('round-trips every byte except the two zeros of µ-law', () => {
     const again = encode(codec, [...decodeG711(codec, allBytes)])
     const different = [...allBytes].filter(byte => again[byte] !== byte)
     expect(different).toEqual(codec === 'PCMU' ? [0x7f] : [])

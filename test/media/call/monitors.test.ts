@@ -496,7 +496,7 @@ describe('a transfer to the browser', () => {
     return w
   }
 
-  it('waits for somebody who takes the call over', async () => {
+  it('waits for an operator', async () => {
     const w = await asking({ operatorSays: ['Support here.'] })
     await w.enter('anna', 'listen')
     expect(w.types().at(-1)).toBe('monitor.joined')

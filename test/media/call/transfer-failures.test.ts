@@ -212,7 +212,7 @@ it('is not transferred to its own source number', async () => {
 
 describe('the end of a call', () => {
   it.each(['while it rings', 'while they talk'])(
-    '%s waits for the end of the other line, but not for ever',
+    '%s waits for the other leg, with a limit',
     async when => {
       const w = world()
       void w.transfers.give(target, '')

@@ -36,7 +36,7 @@ async function hear(options: Partial<OpenAiTtsOptions> = {}, signal = new AbortC
 }
 
 describe('openai speech', () => {
-  it('asks for samples and gives them in order, wherever the bytes are cut', async () => {
+  it('requests PCM and returns samples in order at any chunk boundary', async () => {
     const bytes = samples([1, -2, 300, -32_768, 32_767])
     server.answer = { headers: PCM, parts: [bytes.subarray(0, 3), bytes.subarray(3, 4), bytes.subarray(4)] }
     expect(await hear()).toEqual({ pcm: [1, -2, 300, -32_768, 32_767], rates: [24_000], error: null })
@@ -54,7 +54,7 @@ describe('openai speech', () => {
     })
   })
 
-  it('gives the first sound while the rest is being made, and goes away when aborted', async () => {
+  it('streams the first audio early, and stops on abort', async () => {
     server.answer = { headers: PCM, parts: [samples([1, 2])], next: 'hang' }
     const tts = createOpenAiTts({ apiKey: null, clock: systemClock, baseUrl: server.baseUrl })
     const abort = new AbortController()
@@ -66,12 +66,12 @@ describe('openai speech', () => {
     expect(server.asked[0]!.request.headers.authorization).toBeUndefined()
   })
 
-  it('asks nothing when aborted before', async () => {
+  it('sends nothing when aborted first', async () => {
     expect(await hear({}, AbortSignal.abort())).toEqual({ pcm: [], rates: [], error: null })
     expect(server.asked).toEqual([])
   })
 
-  it('believes a rate that the answer tells', async () => {
+  it('uses the rate in the response', async () => {
     server.answer = { headers: { 'content-type': 'audio/pcm;rate=16000;channels=1' }, parts: [samples([5])] }
     expect((await hear()).rates).toEqual([16_000])
   })
@@ -82,7 +82,7 @@ describe('openai speech', () => {
     { status: 429, code: 'rate_limited', retryable: true },
     { status: 500, code: 'unavailable', retryable: true },
     { status: 503, code: 'unavailable', retryable: true },
-  ])('tells $status', async ({ status, code, retryable }) => {
+  ])('reports $status', async ({ status, code, retryable }) => {
     const body = JSON.stringify({ error: { message: `Incorrect API key: ${KEY}`, type: 'x', param: null, code: 'x' } })
     server.answer = { status, headers: { 'content-type': 'application/json', 'retry-after': '20' }, parts: [body] }
     const { error } = await hear()
@@ -90,7 +90,7 @@ describe('openai speech', () => {
     expect(String(error)).not.toContain(KEY)
   })
 
-  it('tells a drop in mid-word after the sound that came', async () => {
+  it('reports a drop in mid-word after the audio', async () => {
     server.answer = { headers: PCM, parts: [samples([1, 2, 3])], next: 'drop' }
     expect(await hear()).toMatchObject({ pcm: [1, 2, 3], error: { code: 'unavailable' } })
   })
@@ -100,18 +100,18 @@ describe('openai speech', () => {
     { what: 'JSON', headers: { 'content-type': 'application/json' }, parts: ['{}'] },
     { what: 'MP3', headers: { 'content-type': 'audio/mpeg' }, parts: ['ID3'] },
     { what: 'a WAV file', headers: PCM, parts: ['RIFF0000WAVE'] },
-  ])('refuses $what', async ({ headers, parts }) => {
+  ])('rejects $what', async ({ headers, parts }) => {
     server.answer = { headers: headers as Record<string, string>, parts }
     expect(await hear()).toMatchObject({ pcm: [], error: { code: 'bad_answer' } })
   })
 
-  it('follows no redirect with its key', async () => {
+  it('follows no redirects', async () => {
     server.answer = { status: 307, headers: { location: `${server.baseUrl}/elsewhere` } }
     expect((await hear()).error).toMatchObject({ name: 'VendorError' })
     expect(server.asked).toHaveLength(1)
   })
 
-  it('does not wait for ever, and finds nobody', async () => {
+  it('times out, and reports an unreachable server', async () => {
     server.answer = { headers: PCM, next: 'hang' }
     expect((await hear({ deadlines: { firstSoundMs: 50 } })).error).toMatchObject({ code: 'timeout' })
     server.answer = { headers: PCM, parts: [samples([1])], next: 'hang' }

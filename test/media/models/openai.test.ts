@@ -91,7 +91,7 @@ describe('an OpenAI-compatible model', () => {
     expect(body.stream).toBe(true)
   })
 
-  it('calls tools, whose arguments come in pieces', async () => {
+  it('assembles tool arguments from chunks', async () => {
     const call = (fields: object) => chunk({ tool_calls: [{ index: 0, ...fields }] })
     next = {
       chunks: [
@@ -103,7 +103,7 @@ describe('an OpenAI-compatible model', () => {
     expect(await ask()).toEqual([{ type: 'tool', id: 'call_1', name: 'weather', arguments: { city: 'Perm' } }])
   })
 
-  it('is told what a tool answered and what was really heard', async () => {
+  it('receives tool results and heard text', async () => {
     next = { chunks: [chunk({ content: 'Ok.' }), chunk({}, 'stop')] }
     await ask({
       messages: [
@@ -134,7 +134,7 @@ describe('an OpenAI-compatible model', () => {
     expect(messages[4].content).toMatch(/^It is minus —\(the caller interrupted\)$/)
   })
 
-  it('hangs up and notes a do-not-call by its own two tools', async () => {
+  it('calls end_call and do_not_call', async () => {
     const call = (index: number, name: string) => ({
       index,
       id: `c${index}`,
@@ -155,12 +155,12 @@ describe('an OpenAI-compatible model', () => {
     ])
   })
 
-  it('fails loudly when the server does', async () => {
+  it('reports server failures', async () => {
     next = { status: 401 }
     await expect(ask()).rejects.toThrow()
   })
 
-  it('ends when the answer is not wanted any more', async () => {
+  it('stops on abort', async () => {
     next = { hang: true }
     const controller = new AbortController()
     const events: LlmEvent[] = []
@@ -214,7 +214,7 @@ describe('an OpenAI-compatible model', () => {
     })
   })
 
-  it('writes a record that can be sent, whatever a careless server makes of the schema', async () => {
+  it('writes a valid record whatever the server makes of the schema', async () => {
     const content = JSON.stringify({ summary: 7, goal_reached: 'yes', extracted: ['Perm'] })
     next = {
       json: {

@@ -56,14 +56,14 @@ describe('the sentence that answers', () => {
     expect(answerFrom(question, JSON.stringify([REFUNDS, PARKING]), 'en')).toBe(answer)
   })
 
-  it('is found in Russian, whatever the ending', () => {
+  it('is matched in Russian in any inflection', () => {
     const passages = [passage('Мы рады гостям. Завтрак подают с восьми до одиннадцати в большом зале на первом этаже.')]
     expect(answerFrom('А во сколько у вас завтраки?', JSON.stringify(passages), 'ru')).toBe(
       'Завтрак подают с восьми до одиннадцати в большом зале на первом этаже.',
     )
   })
 
-  it('is short, and without marks that are not for speaking', () => {
+  it('is short and speakable', () => {
     const long = passage(`- **Refunds** are ${'really '.repeat(100)}slow.`)
     const answer = answerFrom('refunds', JSON.stringify([long]), 'en')!
     expect(answer.length).toBeLessThanOrEqual(301)
@@ -71,7 +71,7 @@ describe('the sentence that answers', () => {
   })
 
   it.each(['Nothing was found. Say that you do not know.', '[]', '{}', '[1]', 'null', '{"source":'])(
-    'is none in %j',
+    'detects no question in %j',
     result => {
       expect(answerFrom('refund', result, 'en')).toBeNull()
     },
@@ -79,7 +79,7 @@ describe('the sentence that answers', () => {
 })
 
 describe('a question', () => {
-  it('is looked up in the words of the caller, where there is something to look up', async () => {
+  it("is searched with the caller's words", async () => {
     const question = caller('How soon do I get my refund?')
     expect(called(await reply([question]))).toMatchObject({
       name: 'search_knowledge',
@@ -88,7 +88,7 @@ describe('a question', () => {
     expect(called(await reply([question], []))).toBeUndefined()
   })
 
-  it('is answered with what was found, and the caller may go on', async () => {
+  it('is answered from the knowledge base', async () => {
     const messages = [caller('How soon do I get my refund?'), found('How soon do I get my refund?', REFUNDS)]
     const answer = await reply(messages)
     expect(called(answer)).toBeUndefined()
@@ -101,7 +101,7 @@ describe('a question', () => {
     expect(called(over)).toMatchObject({ name: 'end_call' })
   })
 
-  it('without an answer is told so, and the second one is taken down', async () => {
+  it('without an answer is admitted; the second one is taken as a message', async () => {
     const messages = [caller('Do you sell violins?'), found('Do you sell violins?', REFUNDS)]
     const first = said(await reply(messages))
     expect(first).toBe('I am sorry, I do not know that. Is there anything else?')
@@ -109,12 +109,12 @@ describe('a question', () => {
     expect(said(await reply(again))).toMatch(/Please tell me your message/)
   })
 
-  it('that failed to be looked up is not answered', async () => {
+  it('that failed to be searched is not answered', async () => {
     const failed = { ...found('refund'), ok: false, result: 'It did not work.' } as ChatMessage
     expect(said(await reply([caller('My refund?'), failed]))).toMatch(/^I am sorry, I do not know that/)
   })
 
-  it('in the middle of an order is answered, and the order goes on', async () => {
+  it('is answered within an order, which continues', async () => {
     const tools = [book, search]
     const messages = [caller('I want to book a table.')]
     const asked = said(await reply(messages, tools))
@@ -131,7 +131,7 @@ describe('a question', () => {
     })
   })
 
-  it('does not come before a wish that a tool fulfils, a goodbye, or a person that is asked for', async () => {
+  it('yields to an intent, a goodbye, or a request for a person', async () => {
     const tools = [book, search]
     expect(called(await reply([caller('A table for tomorrow for four guests, please book it.')], tools))).toMatchObject(
       {

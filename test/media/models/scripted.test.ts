@@ -131,17 +131,17 @@ describe('slots', () => {
     ).toEqual(values)
   })
 
-  it('outside their limits are not taken', () => {
+  it('outside their limits are rejected', () => {
     const slots = slotsOf(schema({ guests: { type: 'integer', minimum: 1, maximum: 8 } }))!
     expect(fillSlots('twenty', slots, 'guests', today)).toEqual({})
   })
 
-  it('that cannot be spoken make a tool unfit, when required', () => {
+  it('of unspeakable types exclude a tool when required', () => {
     expect(slotsOf(schema({ items: { type: 'array' } }))).toBeNull()
     expect(slotsOf(schema({ items: { type: 'array' }, name: { type: 'string' } }, ['name']))).toHaveLength(1)
   })
 
-  it('are never invented: every value comes from the words', () => {
+  it("come from the caller's words only", () => {
     fc.assert(
       fc.property(
         fc.array(fc.constantFrom('well', 'hello', 'please', 'the', 'weather', 'is', 'nice', 'blue', 'и', 'дом'), {
@@ -323,7 +323,7 @@ describe('the policy', () => {
   }
   const say = (...lines: string[]) => talk([order], true, () => lines.shift() ?? null)
 
-  it('takes a correction at the read-back, and reads back again', async () => {
+  it('accepts a correction at the read-back', async () => {
     const { calls, messages } = await say('Order a pizza', 'Two.', 'Tomorrow.', 'No, make it three, please', 'Yes')
     expect(calls[0]!.arguments).toEqual({ amount: 3, day: '2026-11-22' })
     expect(messages.filter(message => message.role === 'agent' && /correct/.test(message.text))).toHaveLength(2)
@@ -339,7 +339,7 @@ describe('the policy', () => {
     expect((await say('Order a pizza', 'Two.', 'Sorry, what did you say?')).heard).toBe('For which day?')
   })
 
-  it('says what it can do at the first miss, takes a message at the second', async () => {
+  it('explains itself at the first miss, takes a message at the second', async () => {
     expect((await say('My cat is ill.')).heard).toMatch(/order a pizza/)
     const { heard, messages, llm } = await say('My cat is ill.', 'She will not eat.', 'Please call my wife.')
     expect(heard).toMatch(/noted/)
@@ -357,7 +357,7 @@ describe('the policy', () => {
     expect(wrap.summary).toContain('Please call my wife.')
   })
 
-  it('hears that somebody does not want to be called again', async () => {
+  it('detects a do-not-call request', async () => {
     const llm = createScripted({ confirms: () => true })
     for (const text of ["Don't call me again.", 'Please take me off your list', 'Больше не звоните мне']) {
       const events = []
@@ -394,7 +394,7 @@ describe('the policy', () => {
     })
   })
 
-  it('says the same to the same conversation: it holds no state', async () => {
+  it('is stateless', async () => {
     const one = await say('Order a pizza', 'Two.')
     const two = await say('Order a pizza', 'Two.')
     expect(two.messages).toEqual(one.messages)

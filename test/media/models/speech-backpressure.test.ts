@@ -9,26 +9,26 @@ import { fakeClock, settle } from '../../fakes/line.ts'
 import { effortOf } from '../../support/effort.ts'
 import { quietLog } from '../../support/world.ts'
 
-describe('what Whisper makes up', () => {
+describe('hallucinations', () => {
   it.each([
     'Запишите меня на завтра. Спасибо за внимание.',
     'Да, мой номер пять. Продолжение следует...',
     'Привет [музыка]',
-  ])('does not take the words of the caller with it: %j', text => {
+  ])("keeps the caller's words around it: %j", text => {
     expect(cleanTranscript(text)).not.toBe('')
   })
   it.each(['Продолжение следует... Спасибо за внимание!', '[музыка] *** Thank you.', '♪ ♪ ♪', '(смех)'])(
-    'is nothing, alone: %j',
+    'is discarded when alone: %j',
     text => expect(cleanTranscript(text)).toBe(''),
   )
-  it('takes no time to be told', () => {
+  it('are detected in bounded time', () => {
     for (const text of [`${'* '.repeat(200)}да`, `${'♪ '.repeat(200)}да`, `${'[a] '.repeat(100)}да`]) {
       expect(effortOf(() => cleanTranscript(text))).toBeLessThan(50)
     }
   })
 })
 
-it('a speech process that no longer reads is not fed for ever: loudness tells voice meanwhile', async () => {
+it('falls back to energy VAD when the speech process stops reading', async () => {
   const sockets: Socket[] = []
   const server = createServer(socket => {
     sockets.push(socket)

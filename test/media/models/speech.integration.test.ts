@@ -52,7 +52,7 @@ function listen(pcm: Int16Array, push: (frame: { pcm: Int16Array; atMs: number; 
 }
 
 describe('the speech process', () => {
-  it('reads a long story in pieces, with all of its words', async () => {
+  it('synthesizes a long text in pieces', async () => {
     const story =
       'Yesterday I went to the market to buy apples for my mother, and on the way home I met an old friend. ' +
       'We talked about the summer, and about the house by the river, and then it began to rain very hard. ' +
@@ -66,7 +66,7 @@ describe('the speech process', () => {
     expect(wordErrors(story, text)).toBeLessThan(0.2)
   })
 
-  it('understands what it says, at telephone quality', async () => {
+  it('transcribes its own TTS at telephone quality', async () => {
     // The voice is never twice the same, and the recogniser is small: judged by words over several sentences.
     const sentences = [
       'I would like to order two large pizzas, please.',
@@ -83,7 +83,7 @@ describe('the speech process', () => {
     expect(errors / sentences.length).toBeLessThan(0.2)
   })
 
-  it('tells where speech begins and ends', async () => {
+  it('reports start and end of speech', async () => {
     const frames: VoiceFrame[] = []
     const vad = client.vad.open({ sampleRate: 8000, onVoice: frame => frames.push(frame) })
     const speech = await say('Good morning to everybody.')
@@ -98,7 +98,7 @@ describe('the speech process', () => {
     vad.close()
   })
 
-  it('gives the first sound of a long sentence before the last is made', async () => {
+  it('streams the first audio of a long sentence early', async () => {
     const chunks: number[] = []
     for await (const { pcm } of client.tts.speak(
       {
@@ -112,7 +112,7 @@ describe('the speech process', () => {
     expect(chunks.length).toBeGreaterThan(1)
   })
 
-  it('stops making what is not wanted any more', async () => {
+  it('stops synthesis on abort', async () => {
     const controller = new AbortController()
     let chunks = 0
     for await (const _ of client.tts.speak(
@@ -125,14 +125,14 @@ describe('the speech process', () => {
     expect(chunks).toBe(1)
   })
 
-  it.skipIf(lacks('espeak-ng'))('speaks other languages by espeak-ng, and says that it cannot hear them', async () => {
+  it.skipIf(lacks('espeak-ng'))('uses espeak-ng for other languages, and reports missing STT', async () => {
     expect((await say('Добрый день', 'ru')).length).toBeGreaterThan(4000)
     const stream = client.stt.open({ sampleRate: 8000, language: 'ru' })
     listen(silence(500).fill(1000), frame => stream.push(frame))
     await expect(stream.transcribe(0, 500, signal)).rejects.toThrow('language')
   })
 
-  it('drops a client that speaks another protocol, and serves the rest', async () => {
+  it('disconnects a client with another protocol', async () => {
     const stranger = connect(server.port, '127.0.0.1')
     const gone = new Promise<void>(resolve => stranger.on('close', () => resolve()))
     stranger.on('error', () => {})
@@ -144,7 +144,7 @@ describe('the speech process', () => {
 })
 
 describe('the client', () => {
-  it('comes back after the process died, and fails what was asked meanwhile', async () => {
+  it('reconnects after the process died, and fails pending requests', async () => {
     const file = join(import.meta.dirname, '../../../media/models/speech/main.ts')
     const start = (port: number) => {
       const child = fork(file, ['--port', String(port)], { stdio: ['ignore', 'pipe', 'ignore', 'ipc'] })

@@ -81,7 +81,7 @@ describe.each(kinds)('%s', kind => {
     expect(vendor.asked).toHaveLength(1)
   })
 
-  it('says something and calls several tools in one step', async () => {
+  it('returns text and several tool calls in one step', async () => {
     const calls = [
       { id: 'call_1', name: 'weather', json: '{"city":"Perm"}' },
       { id: 'call_2', name: 'weather', json: '{"city":"Omsk"}' },
@@ -98,7 +98,7 @@ describe.each(kinds)('%s', kind => {
     expect(new Set(ids).size).toBe(2)
   })
 
-  it('is given the calls of a step together with their results, and never the agent’s words last', async () => {
+  it('receives tool calls with their results, and a caller message last', async () => {
     vendor.answer = sse(streams[kind]({ text: ['Ok.'] }))
     const tool = (id: string, city: string): ChatMessage => ({
       role: 'tool',
@@ -132,7 +132,7 @@ describe.each(kinds)('%s', kind => {
     [429, 'rate_limited', true],
     [500, 'unavailable', true],
     [529, 'unavailable', true],
-  ])('tells HTTP %i as %s, without a word of the vendor', async (status, code, retryable) => {
+  ])("maps HTTP %i to %s without the vendor's text", async (status, code, retryable) => {
     vendor.answer = refusal(kind, status, { 'retry-after': '7' })
     const { events, error } = await ask(kind)
     expect(events).toEqual([])
@@ -142,7 +142,7 @@ describe.each(kinds)('%s', kind => {
     expect(vendor.asked).toHaveLength(1)
   })
 
-  it('is asked once more where that is allowed, unless it wants to be left alone for long', async () => {
+  it('is retried once, unless Retry-After is long', async () => {
     let times = 0
     vendor.answer = () => (times++ === 0 ? refusal(kind, 503) : sse(streams[kind]({ text: ['Hi.'] })))
     expect(await ask(kind, {}, 1)).toMatchObject({ events: [{ delta: 'Hi.' }], error: null })
@@ -158,13 +158,13 @@ describe.each(kinds)('%s', kind => {
     }
   })
 
-  it('does not carry the key to where it is redirected', async () => {
+  it('sends no key to a redirect target', async () => {
     vendor.answer = { status: 307, headers: { location: `${vendor.baseUrl}/elsewhere` } }
     expect((await ask(kind)).error).toMatchObject({ name: 'VendorError', code: 'unavailable' })
     expect(vendor.asked).toHaveLength(1)
   })
 
-  it.each(['drop', 'end'] as const)('that ends in mid-word (%s) has failed, after what it said', async next => {
+  it.each(['drop', 'end'] as const)('that ends in mid-word (%s) has failed, keeping its text', async next => {
     const [first, second, ...rest] = streams[kind]({ text: ['It is ', 'sun'] })
     const given = kind === 'anthropic' ? [first!, second!, ...rest.slice(0, 3)] : [first!, second!]
     vendor.answer = sse(given, next)
@@ -174,12 +174,12 @@ describe.each(kinds)('%s', kind => {
     expect(error).toMatchObject({ name: 'VendorError', code: 'unavailable' })
   })
 
-  it('that sends no JSON has failed', async () => {
+  it('that sends invalid JSON has failed', async () => {
     vendor.answer = sse(['data: {"choices": [{"del\n\n', 'data: nonsense\n\n'])
     expect((await ask(kind)).error).toBeInstanceOf(VendorError)
   })
 
-  it('is let go of when the answer is not wanted any more', async () => {
+  it('is stopped on abort', async () => {
     vendor.answer = sse(streams[kind]({ text: ['Well'] }).slice(0, kind === 'anthropic' ? 4 : 1), 'hang')
     const controller = new AbortController()
     const events: LlmEvent[] = []
@@ -191,7 +191,7 @@ describe.each(kinds)('%s', kind => {
     await expect.poll(() => vendor.left).toBe(1)
   })
 
-  it('writes the record by the extraction schema, and mends it when told what was wrong', async () => {
+  it('writes the record by the schema, and corrects it with errors', async () => {
     const record = {
       summary: 'Asked for the weather.',
       goal_reached: true,
@@ -281,7 +281,7 @@ describe('Google', () => {
     expect(await ask('google')).toMatchObject({ events: [], error: { name: 'VendorError', code: 'bad_answer' } })
   })
 
-  it('tells an error that comes in the stream', async () => {
+  it('reports errors within the stream', async () => {
     const error = { error: { code: 503, message: 'hush', status: 'UNAVAILABLE' } }
     vendor.answer = sse([`data: ${JSON.stringify(error)}\n\n`])
     expect((await ask('google')).error).toMatchObject({

@@ -20,11 +20,11 @@ describe('vendor errors', () => {
     [429, 'rate_limited', true],
     [500, 'unavailable', true],
     [529, 'unavailable', true],
-  ] as const)('reads HTTP %i as %s', (status, code, retryable) => {
+  ] as const)('maps HTTP %i to %s', (status, code, retryable) => {
     expect(errorOfStatus('v', status, null, 0)).toMatchObject({ code, retryable, status, retryAfterMs: null })
   })
 
-  it('reads Retry-After in seconds and as a date, and nothing else', () => {
+  it('parses Retry-After as seconds or a date', () => {
     const now = Date.parse('2026-01-01T00:00:00Z')
     expect(parseRetryAfter('7', now)).toBe(7000)
     expect(parseRetryAfter('Thu, 01 Jan 2026 00:01:00 GMT', now)).toBe(60_000)
@@ -32,7 +32,7 @@ describe('vendor errors', () => {
     for (const bad of [null, '', 'soon', '-5x', '99999999999']) expect(parseRetryAfter(bad, now)).toBeNull()
   })
 
-  it('may be told to be worth another try', () => {
+  it('may be marked as retryable', () => {
     expect(new VendorError('v', 'bad_answer', 'odd').retryable).toBe(false)
     expect(new VendorError('v', 'bad_answer', 'odd', { retryable: true }).retryable).toBe(true)
   })
@@ -51,7 +51,7 @@ describe('samples from bytes', () => {
 })
 
 describe('real adapters behind the fallback', () => {
-  it('let the second speak in the same turn when the first is refused', async () => {
+  it('use the second provider in the same turn', async () => {
     const [first, second] = [await startFakeElevenLabs(), await startHttpVendor()]
     first.refuse = { status: 429, headers: { 'retry-after': '30' } }
     second.answer = { headers: { 'content-type': 'audio/pcm' }, parts: [samples([7, 8])] }

@@ -48,7 +48,7 @@ async function read(sound: Int16Array, language: string): Promise<string> {
 }
 
 describe('Russian on the telephone', () => {
-  it('is understood: at most every fourth word is wrong', async () => {
+  it('has a word error rate of at most 25 %', async () => {
     let words = 0
     let wrong = 0
     for (const { file, text } of clips) {
@@ -61,7 +61,7 @@ describe('Russian on the telephone', () => {
     expect(wrong / words).toBeLessThan(0.25)
   }, 300_000)
 
-  it('reads silence as nothing', async () => {
+  it('transcribes silence as empty', async () => {
     const noise = new Int16Array(8000 * 2).map((_, i) => ((i * 7919) % 200) - 100)
     expect(await read(noise, 'ru')).toBe('')
   }, 180_000)
@@ -76,7 +76,7 @@ describe('hallucinations', () => {
     'Thank you.',
     'Спасибо за просмотр!',
   ])('discards %j', text => expect(cleanTranscript(text)).toBe(''))
-  it('is not repeated for ever', () => {
+  it('never repeats endlessly', () => {
     expect(cleanTranscript('да, не дебеса, не дебеса, не дебеса, не дебеса, не дебеса,').length).toBeLessThan(30)
   })
   it.each(['Спасибо большое.', 'Да.', 'Нет, нет, нет.', 'Номер один, один, два'])('%j is kept', text =>

@@ -35,7 +35,7 @@ const REFUSALS = [
   { status: 503, code: 'unavailable', retryable: true },
 ]
 
-describe('yandex speech', () => {
+describe('Yandex TTS', () => {
   async function hear(options: Partial<YandexTtsOptions> = {}, signal = never) {
     const tts = createYandexTts({ apiKey: KEY, clock: systemClock, baseUrl: server.baseUrl, ...options })
     const pcm: number[] = []
@@ -52,7 +52,7 @@ describe('yandex speech', () => {
     return { pcm, rate, error }
   }
 
-  it('asks for samples by a form and gives them as they come', async () => {
+  it('sends a form and streams samples', async () => {
     const bytes = samples([1, -2, 300])
     server.answer = { headers: {}, parts: [bytes.subarray(0, 1), bytes.subarray(1)] }
     expect(await hear({ sampleRate: 8000 })).toEqual({ pcm: [1, -2, 300], rate: 8000, error: null })
@@ -72,14 +72,14 @@ describe('yandex speech', () => {
     })
   })
 
-  it.each(REFUSALS)('tells $status', async ({ status, code, retryable }) => {
+  it.each(REFUSALS)('reports $status', async ({ status, code, retryable }) => {
     server.answer = refusal(status)
     const { error } = await hear()
     expect(error).toMatchObject({ name: 'VendorError', code, retryable, status, retryAfterMs: 4000 })
     expect(String(error)).not.toMatch(/secret|привет/)
   })
 
-  it('tells a drop in mid-word, no sound, and a wait without end', async () => {
+  it('reports drops, missing audio and timeouts', async () => {
     server.answer = { parts: [samples([1])], next: 'drop' }
     expect(await hear()).toMatchObject({ pcm: [1], error: { code: 'unavailable' } })
     server.answer = {}
@@ -89,7 +89,7 @@ describe('yandex speech', () => {
     await until('closed', () => server.left === 1)
   })
 
-  it('ends without an error when aborted, and goes away', async () => {
+  it('ends without an error on abort', async () => {
     server.answer = { parts: [samples([1])], next: 'hang' }
     const abort = new AbortController()
     const heard = hear({}, abort.signal)
@@ -99,7 +99,7 @@ describe('yandex speech', () => {
     await until('closed', () => server.left === 1)
   })
 
-  it('names languages with a region', () => {
+  it('sends languages with a region', () => {
     expect(['ru', 'en', 'de', 'kk', 'en-GB', 'RU-ru'].map(yandexLanguage)).toEqual([
       'ru-RU',
       'en-US',
@@ -111,7 +111,7 @@ describe('yandex speech', () => {
   })
 })
 
-describe('yandex recognition', () => {
+describe('Yandex STT', () => {
   function open(options: Partial<YandexSttOptions> = {}, ms = 400) {
     const stt = createYandexStt({ apiKey: KEY, clock: systemClock, baseUrl: server.baseUrl, ...options })
     const stream = stt.open({ sampleRate: 8000, language: 'ru' })
@@ -141,19 +141,19 @@ describe('yandex recognition', () => {
     expect(body).toEqual(samples(frames.flatMap(value => new Array<number>(160).fill(value))))
   })
 
-  it('asks nothing about next to nothing', async () => {
+  it('skips very short utterances', async () => {
     expect(await open().transcribe(100, 140, never)).toEqual({ text: '', confidence: null })
     expect(server.asked).toEqual([])
   })
 
-  it('reads a long utterance in pieces, in order', async () => {
+  it('transcribes a long utterance in parts, in order', async () => {
     server.answer = body => ({ parts: [`{"result":"${body.length > 16_000 * 15 ? 'первое' : 'второе'}"}`] })
     expect((await open({}, 30_000).transcribe(0, 30_000, never)).text).toBe('первое второе')
     expect(server.asked).toHaveLength(2)
     for (const { body } of server.asked) expect(body.length).toBeLessThan(1_000_000)
   })
 
-  it('cuts where it is quiet, and loses no sample', () => {
+  it('splits at quiet positions without loss', () => {
     const pcm = new Int16Array(8000 * 60).fill(3000)
     pcm.fill(0, 8000 * 22, 8000 * 22 + 1600)
     const pieces = cutAtPauses(pcm, 8000)
@@ -166,13 +166,13 @@ describe('yandex recognition', () => {
     expect(wide.every(piece => piece.length * 2 <= 1_000_000)).toBe(true)
   })
 
-  it.each(REFUSALS)('tells $status', async ({ status, code, retryable }) => {
+  it.each(REFUSALS)('reports $status', async ({ status, code, retryable }) => {
     server.answer = refusal(status)
     const failure = { name: 'VendorError', code, retryable, status, retryAfterMs: 4000 }
     await expect(open().transcribe(0, 400, never)).rejects.toMatchObject(failure)
   })
 
-  it('tells nonsense, a drop, and an answer that never comes', async () => {
+  it('reports invalid data, drops and timeouts', async () => {
     server.answer = { parts: ['{"result":'] }
     await expect(open().transcribe(0, 400, never)).rejects.toMatchObject({ code: 'bad_answer' })
     server.answer = { parts: ['{"res'], next: 'drop' }
@@ -182,7 +182,7 @@ describe('yandex recognition', () => {
     await until('closed', () => server.left === 1)
   })
 
-  it('goes away when aborted or closed', async () => {
+  it('closes on abort and close', async () => {
     server.answer = { next: 'hang' }
     const abort = new AbortController()
     const first = expect(open().transcribe(0, 400, abort.signal)).rejects.toThrow('aborted')

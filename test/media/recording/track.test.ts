@@ -106,7 +106,7 @@ function random(seed: number): () => number {
 }
 
 describe('a track', () => {
-  it('is the sound itself when the network is clean', () => {
+  it('equals the input on a clean network', () => {
     const frames = Array.from({ length: 500 }, (_, i) => ({ pcm: tone(i * FRAME), sentMs: 0, atMs: 7 + i * 20 }))
     const out = record(frames, 10_100)
     const sine = frames.flatMap(({ pcm }) => [...pcm])
@@ -140,7 +140,7 @@ describe('a track', () => {
     60_000,
   )
 
-  it('knows a pause from a stall: silence stays where it was, a burst is put together again', () => {
+  it('distinguishes pauses from stalls', () => {
     const stalled = (sentMs: number) => (sentMs >= 5000 && sentMs < 5700 ? 5700 : sentMs) + 30
     const frames = beeper(20, 0, stalled)
       // Nothing is sent for 3.1 s, as with discontinuous transmission.
@@ -158,13 +158,13 @@ describe('a track', () => {
     expect(out.subarray(5000 * PER_MS, 5700 * PER_MS).some(sample => Math.abs(sample) > 1800)).toBe(true)
   })
 
-  it('finds back after a stall that was longer than it looks ahead', () => {
+  it('recovers after a long stall', () => {
     const frames = beeper(60, 0, sentMs => (sentMs >= 10_000 && sentMs < 16_000 ? 16_000 : sentMs) + 30)
     const out = record(frames, 60_100)
     for (const ms of [20_800, 30_800, 58_800]) expect(Math.abs(beepAt(out, ms + 30) - ms - 30)).toBeLessThan(20)
   })
 
-  it('follows a path that becomes longer and shorter', () => {
+  it('follows a changing delay', () => {
     const frames = beeper(60, 0, sentMs => sentMs + (sentMs < 15_000 || sentMs > 40_000 ? 20 : 180))
     const out = record(frames, 60_200)
     for (const ms of [10_800, 20_800, 30_800]) {
@@ -174,7 +174,7 @@ describe('a track', () => {
     expect(Math.abs(beepAt(out, 50_820) - 50_820)).toBeLessThan(20)
   })
 
-  it('takes losses for what they are: sound made up has the length of the lost one', () => {
+  it('fills losses with concealed audio of equal length', () => {
     const lossy = random(11)
     const frames = beeper(60, 0, sentMs => sentMs + 25).map(frame =>
       frame.pcm !== beep && lossy() < 0.1 ? { ...frame, atMs: frame.atMs + 60, concealed: true } : frame,
@@ -196,7 +196,7 @@ describe('a track', () => {
     }
   })
 
-  it('does not grow with a flood', () => {
+  it('bounds memory in a flood', () => {
     const track = new Track({ sampleRate: RATE, startedMs: 0 })
     const loud = tone(0)
     for (let i = 0; i < 200_000; i++) track.push(loud, i / 10)
@@ -204,7 +204,7 @@ describe('a track', () => {
     expect(track.take(20_001 * PER_MS)).toHaveLength(PER_MS)
   })
 
-  it('gives out every sample of the time once, and finds every beep, whatever comes', () => {
+  it('outputs every sample once, and keeps every beep', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 2 ** 31 - 2 }),
@@ -235,7 +235,7 @@ describe('a track', () => {
   }, 180_000)
 })
 
-describe('a stretched frame', () => {
+describe('a time-scaled frame', () => {
   it('keeps its ends and its sound', () => {
     for (const length of [159, 161]) {
       const out = stretched(tone(0), length)
@@ -248,8 +248,8 @@ describe('a stretched frame', () => {
   })
 })
 
-describe('a tape', () => {
-  it('has both voices side by side, and silence where nothing was asked for', () => {
+describe('a two-channel tape', () => {
+  it('aligns both channels, with silence where nothing was pulled', () => {
     const tape = new Tape({ sampleRate: RATE, startedMs: 1000 })
     for (let i = 0; i < 250; i++) {
       tape.caller({ pcm: i === 100 ? beep : quiet(), atMs: 1005 + i * 20, concealed: false })

@@ -27,7 +27,7 @@ print(json.dumps(dict(channels=w.getnchannels(), rate=w.getframerate(), width=w.
 const hasPython = spawnSync('python3', ['-c', 'import wave']).status === 0
 
 describe('a WAVE file that grows', () => {
-  it('is whole in the end, for our reader and for another', async () => {
+  it('is valid for our reader and another', async () => {
     const file = join(folder, 'whole.wav')
     const wav = new WavFile(file, STEREO)
     for (let i = 0; i < 20; i++) wav.write(samples(8000, i * 8000))
@@ -40,7 +40,7 @@ describe('a WAVE file that grows', () => {
     expect(readByPython(file)).toEqual({ channels: 2, rate: 8000, width: 2, sum, read: 160_000 })
   })
 
-  it('can be played before its end, and be mended when there never was one', async () => {
+  it('is playable while growing, and recoverable after a crash', async () => {
     const file = join(folder, 'cut.wav')
     const other = new WavFile(join(folder, 'other.wav'), STEREO)
     other.write(samples(16_000))
@@ -72,14 +72,14 @@ describe('a WAVE file that grows', () => {
     expect(decodeWav(readFileSync(file)).pcm).toEqual(samples(500))
   })
 
-  it('says that it cannot be, and never throws at who writes', async () => {
+  it('reports write failures without throwing', async () => {
     const wav = new WavFile(join(folder, 'no', 'where.wav'), STEREO)
     wav.write(samples(100))
     await expect(wav.finish()).rejects.toMatchObject({ code: 'ENOENT' })
     expect(wav.failure).toMatchObject({ code: 'ENOENT' })
   })
 
-  it('keeps no more than the disk may be behind', async () => {
+  it('bounds data that is not yet on disk', async () => {
     const wav = new WavFile(join(folder, 'slow.wav'), STEREO)
     // All in one turn: nothing can be written meanwhile.
     for (let i = 0; i < 100; i++) wav.write(samples(8000))

@@ -102,7 +102,7 @@ async function record(): Promise<{ log: string; events: CallEventBody[] }> {
 }
 
 describe('a recorded call', () => {
-  it('gives the same events and sound a hundred times, and they are those of the call', async () => {
+  it('is deterministic over a hundred replays', async () => {
     const { log, events } = await record()
     const parsed = parseLog(log)
     const first = await play(parsed)
@@ -115,7 +115,7 @@ describe('a recorded call', () => {
     expect([...hashes]).toEqual([first.hash])
   }, 300_000)
 
-  it('shows with another prompt what would have been said', async () => {
+  it('shows the effect of another prompt', async () => {
     const { log } = await record()
     const parsed = parseLog(log)
     const before = await play(parsed)
@@ -126,7 +126,7 @@ describe('a recorded call', () => {
     expect(differences(before.events, before.events)).toEqual([])
   }, 180_000)
 
-  it('is played by `npm run replay`, which shows what another prompt changes', async () => {
+  it('is replayed by `npm run replay`, which shows the effect of another prompt', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'parley-replay-'))
     try {
       const [file, prompt] = [join(folder, 'call.jsonl'), join(folder, 'prompt.txt')]
@@ -144,7 +144,7 @@ describe('a recorded call', () => {
     }
   }, 180_000)
 
-  it('that is no log is refused with the line', () => {
+  it('that is invalid is rejected with the line', () => {
     expect(() => parseLog('nonsense')).toThrow('Line 1')
     expect(() => parseLog('{"v":1}')).toThrow(/Line 1 is not a valid log header/)
   })

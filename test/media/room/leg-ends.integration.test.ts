@@ -81,7 +81,7 @@ const pause = async (edge: Edge) => {
 }
 
 describe.skipIf(!livekitBinary)('a caller', () => {
-  it('who leaves ends the call', async () => {
+  it('ends the call when the caller leaves', async () => {
     const { room, caller, leg } = await meet(livekit)
     const leftMs = performance.now()
     await caller.leave()
@@ -93,7 +93,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
     await until(async () => (await present(livekit, room).catch(() => [])).length === 0, 'nobody to be left')
   })
 
-  it('who is removed, or whose room is deleted, ends the call', async () => {
+  it('ends the call when the caller is removed or the room is deleted', async () => {
     const shownOut = await meet(livekit)
     await admin(livekit).removeParticipant(shownOut.room, CALLER)
     expect(await shownOut.leg.ended).toEqual({ by: 'remote', reason: 'caller_hangup' })
@@ -107,7 +107,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
   })
 
   // LiveKit takes 20 seconds to notice; in production 15 more are waited, which are cut short here.
-  it('who vanishes is lost or returns', async () => {
+  it('survives a client that vanishes and returns, or reports it lost', async () => {
     const rooms = [newRoom(), newRoom(), newRoom()]
     for (const name of rooms) await admin(livekit).createRoom({ name, departureTimeout: name === rooms[2] ? 2 : 120 })
     const clocks = rooms.map(() => patientClock())
@@ -142,7 +142,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
     expect(await legs[1]!.ended).toEqual({ by: 'local', reason: 'api_hangup' })
   }, 180_000)
 
-  it('who rejoins replaces the old connection', async () => {
+  it('replaces the old connection when the caller rejoins', async () => {
     const { room, caller, leg, edge } = await meet(livekit)
     await talkBothWays({ caller, edge })
     const again = await joinCaller(livekit, room)

@@ -10,8 +10,8 @@ const told = (arrivals: number[]) => {
   return arrivals.map(nowMs => clock.at(nowMs))
 }
 
-describe('when sound was made', () => {
-  it('is when it came, where it comes evenly', () => {
+describe('sender clock', () => {
+  it('equals the arrival time when evenly spaced', () => {
     expect(told([100, 120, 140, 160])).toEqual([100, 120, 140, 160])
   })
 
@@ -20,7 +20,7 @@ describe('when sound was made', () => {
     ['late, once', [1000, 1020, 1065, 1065, 1080], [1000, 1020, 1040, 1060, 1080]],
     ['sooner than the first', [1000, 1005, 1025, 1045], [1000, 1005, 1025, 1045]],
     ['after a gap', [1000, 1020, 1500, 1520], [1000, 1020, 1500, 1520]],
-  ])('is told for what comes %s', (_, arrivals, times) => {
+  ])('is estimated for frames %s', (_, arrivals, times) => {
     expect(told(arrivals)).toEqual(times)
   })
 
@@ -29,7 +29,7 @@ describe('when sound was made', () => {
     ['500 ppm faster', 20 * 0.9995],
     ['2 % slower', 20.4],
     ['2 % faster', 19.6],
-  ])('does not run away in an hour of a clock %s', (_, everyMs) => {
+  ])('does not drift in an hour with a clock %s', (_, everyMs) => {
     const jitter = (i: number) => [0, 14, 3, 9, 0, 18][i % 6]!
     const sentMs = Array.from({ length: HOUR }, (_, i) => i * everyMs)
     const times = told(sentMs.map((ms, i) => ms + jitter(i)))
@@ -37,14 +37,14 @@ describe('when sound was made', () => {
     expect(off.reduce((most, ms) => Math.max(most, Math.abs(ms)), 0)).toBeLessThan(42)
   })
 
-  it('catches up with sound that was lost without a gap', () => {
+  it('catches up after an unmarked loss', () => {
     const arrivals: number[] = []
     for (let nowMs = 0; nowMs < 30_000; nowMs += nowMs % 1000 === 0 && nowMs < 10_000 ? 120 : 20) arrivals.push(nowMs)
     const times = told(arrivals)
     expect(times.at(-1)).toBe(arrivals.at(-1))
   })
 
-  it('is never in the future and never turns back, whatever comes', () => {
+  it('is never in the future and never decreases', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 400 }), { minLength: 1, maxLength: 400 }), gaps => {
         let nowMs = 0
@@ -58,7 +58,7 @@ describe('when sound was made', () => {
     )
   })
 
-  it('comes with how late it is', () => {
+  it('reports lateness', () => {
     const even = new AudioClock()
     for (let i = 0; i < 100; i++) even.at(i * 20)
     expect(even.jitterMs).toBe(0)

@@ -75,7 +75,7 @@ function expectSameKeys(a: Side, b: Side): void {
 }
 
 describe('two ends', () => {
-  it('agree on keys, and differ in nothing but the direction', () => {
+  it('derive the same keys', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 1, named(c), s)
     const client = net.join(1, 'client', 2, named(s), c)
@@ -85,7 +85,7 @@ describe('two ends', () => {
     expect(Math.max(...net.sent.map(({ data }) => data.length))).toBeLessThanOrEqual(1200)
   })
 
-  it('agree when every kind of datagram is lost once and twice at first', () => {
+  it('agree when each kind of datagram is lost at first', () => {
     for (let lostFirst = 1; lostFirst <= 2; lostFirst++) {
       const [net, c, s] = [network(), identity(), identity()]
       const server = net.join(2, 'server', 1, named(c), s)
@@ -108,7 +108,7 @@ describe('two ends', () => {
     }
   })
 
-  it('agree when datagrams come twice and in the wrong order', () => {
+  it('agree with duplicate and reordered datagrams', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 1, named(c), s)
     const client = net.join(1, 'client', 2, named(s), c)
@@ -121,7 +121,7 @@ describe('two ends', () => {
     expectSameKeys(client, server)
   })
 
-  it.each(['client', 'server'] as const)('end it when the %s shows another certificate than was named', wrong => {
+  it.each(['client', 'server'] as const)('fail when the %s shows a different certificate', wrong => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 1, named(wrong === 'client' ? identity() : c), s)
     const client = net.join(1, 'client', 2, named(wrong === 'server' ? identity() : s), c)
@@ -131,7 +131,7 @@ describe('two ends', () => {
     expect([client.keys, server.keys]).toEqual([null, null])
   })
 
-  it.each(['client', 'server'] as const)('are not fooled by a %s that shows a certificate without its key', thief => {
+  it.each(['client', 'server'] as const)('reject a %s that shows a certificate without its key', thief => {
     const [net, honest, stolen] = [network(), identity(), identity()]
     const forged = { ...stolen, key: identity().key }
     const server = net.join(
@@ -153,7 +153,7 @@ describe('two ends', () => {
     expect([client.keys, server.keys]).toEqual([null, null])
   })
 
-  it('give up when nobody answers', () => {
+  it('time out without an answer', () => {
     const net = network()
     const client = net.join(1, 'client', 2, named(identity()))
     const server = net.join(3, 'server', 4, named(identity()))
@@ -164,7 +164,7 @@ describe('two ends', () => {
     for (const side of [client, server]) expect(side.failed).toBe('the DTLS handshake did not complete within 10 s')
   })
 
-  it('take any named hash of a certificate', () => {
+  it('accept any fingerprint hash', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const sha512: Fingerprint = { hash: 'sha-512', value: fingerprintOf(c.certificate, 'sha-512') }
     const server = net.join(2, 'server', 1, [...named(identity()), sha512], s)
@@ -175,7 +175,7 @@ describe('two ends', () => {
 })
 
 describe('a server', () => {
-  it('meets a client behind a NAT, whatever address it comes from', () => {
+  it('accepts a client behind a NAT from any address', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 9, named(c), s)
     const client = net.join(1, 'client', 2, named(s), c)
@@ -183,7 +183,7 @@ describe('a server', () => {
     expectSameKeys(client, server)
   })
 
-  it('is not disturbed by strangers, who fail by themselves', () => {
+  it('ignores strangers', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 1, named(c), s)
     const strangers = [11, 12, 13, 14, 15].map(port => net.join(port, 'client', 2, named(s)))
@@ -194,7 +194,7 @@ describe('a server', () => {
     expect(strangers.every(({ keys }) => keys === null)).toBe(true)
   })
 
-  it('says no more to an unproven address than that address said', () => {
+  it('sends an unverified address no more than it received', () => {
     const [net, s] = [network(), identity()]
     net.join(2, 'server', 1, named(identity()), s)
     net.join(7, 'client', 2, named(s))
@@ -208,7 +208,7 @@ describe('a server', () => {
     for (const { data } of answers) expect(data.length).toBeLessThan(hello.data.length)
   })
 
-  it('survives garbage at every point of the handshake', () => {
+  it('survives garbage in every state', () => {
     const [net, c, s] = [network(), identity(), identity()]
     const server = net.join(2, 'server', 1, named(c), s)
     const client = net.join(1, 'client', 2, named(s), c)
@@ -231,7 +231,7 @@ describe('a server', () => {
 })
 
 describe('messages', () => {
-  it('are put together from fragments in any order, and not from lies', () => {
+  it('reassemble fragments in any order, and reject invalid ones', () => {
     const body = Buffer.from(Array.from({ length: 100 }, (_, i) => i))
     const whole = writeHandshake({ type: 11, sequence: 3, body })
     const fragment = (offset: number, length: number) => ({
@@ -255,7 +255,7 @@ describe('messages', () => {
     expect(() => new Reassembly(0).add({ ...fragment(0, 1), sequence: 0, length: 1 << 20 })).toThrow('too long')
   })
 
-  it('of a datagram are those that are whole', () => {
+  it('ignore incomplete records', () => {
     const record = { type: CONTENT.handshake, version: DTLS_1_2, epoch: 0, sequence: 5, body: Buffer.from('abc') }
     const data = Buffer.concat([writeRecord(record), writeRecord({ ...record, sequence: 6 })])
     expect(parseRecords(data)).toEqual([record, { ...record, sequence: 6 }])

@@ -16,7 +16,7 @@ describe('jitter buffer', () => {
     expect(buffer.stats.lost + buffer.stats.late).toBe(0)
   })
 
-  it('waits behind a hole, and gives up after the wait', () => {
+  it('waits at a gap, then gives up', () => {
     const buffer = new JitterBuffer(8000)
     buffer.put(packet(1), 20)
     expect(buffer.put(packet(3), 60)).toEqual([])
@@ -26,7 +26,7 @@ describe('jitter buffer', () => {
     expect(buffer.stats).toMatchObject({ lost: 1, late: 1 })
   })
 
-  it('puts two swapped packets in order without loss', () => {
+  it('reorders two packets without loss', () => {
     const buffer = new JitterBuffer(8000)
     buffer.put(packet(1), 20)
     buffer.put(packet(3), 60)
@@ -34,14 +34,14 @@ describe('jitter buffer', () => {
     expect(buffer.stats.lost).toBe(0)
   })
 
-  it('waits longer on a network that jitters, never without end', () => {
+  it('adapts to jitter within a limit', () => {
     const buffer = new JitterBuffer(8000)
     for (let n = 0; n < 200; n++) buffer.put(packet(n), n * 20 + (n % 2) * 60)
     expect(buffer.waitMs).toBeGreaterThan(100)
     expect(buffer.waitMs).toBeLessThanOrEqual(MAX_WAIT_MS)
   })
 
-  it('follows a sender that starts its numbers anew', () => {
+  it('follows a restarted sequence', () => {
     const buffer = new JitterBuffer(8000)
     buffer.put(packet(100), 0)
     buffer.put(packet(102), 20)
@@ -49,7 +49,7 @@ describe('jitter buffer', () => {
     expect(sequences(buffer.put(packet(40_001), 60))).toEqual([40_001])
   })
 
-  it('whatever the network does: in order, each at most once, every gap told', () => {
+  it('plays in order, each packet at most once, and reports every gap', () => {
     const step = fc.record({ skip: fc.boolean(), twice: fc.boolean(), delay: fc.integer({ min: 0, max: 120 }) })
     fc.assert(
       fc.property(

@@ -25,22 +25,22 @@ function send(from: Address, ssrc: number, first: number, count: number): boolea
 const taken = (from: Address, ssrc: number, first: number, count: number) =>
   send(from, ssrc, first, count).filter(Boolean).length
 
-describe('the address that signalling named', () => {
-  it('is taken at once, and nobody else while it is there', () => {
+describe('the signalled address', () => {
+  it('is accepted at once and exclusively', () => {
     expect(send(named, 1, 1, 1)).toEqual([true])
     expect(taken(elsewhere, 2, 1, 100)).toBe(0)
     expect(taken(moved, 2, 1, 100)).toBe(0)
     expect(latch.target).toEqual(named)
   })
 
-  it('gets its place back from whoever took it, for good', () => {
+  it('recovers the stream for good', () => {
     expect(taken(elsewhere, 2, 1, 100)).toBeGreaterThan(0)
     expect(send(named, 1, 1, 1)).toEqual([true])
     expect(latch.target).toEqual(named)
     expect(taken(elsewhere, 2, 101, 100)).toBe(0)
   })
 
-  it('is known however it is written', () => {
+  it('is recognised in any notation', () => {
     latch = new Latch({ address: '2001:DB8:0::5', port: 4000 })
     expect(send({ address: '2001:db8::5', port: 4000 }, 1, 1, 1)).toEqual([true])
     latch = new Latch(named)
@@ -48,23 +48,23 @@ describe('the address that signalling named', () => {
   })
 })
 
-describe('a newcomer', () => {
-  it('from the host that was named is taken after four packets in a row', () => {
+describe('a new source', () => {
+  it('from the signalled host is accepted after four packets in a row', () => {
     expect(send(moved, 2, 65_534, 5)).toEqual([false, false, false, true, true])
     expect(latch.target).toEqual(moved)
   })
 
-  it('from a host of the signalling too: a caller behind NAT', () => {
+  it('from a signalling host is accepted: a caller behind NAT', () => {
     latch.trust('::ffff:198.51.100.9')
     expect(send(elsewhere, 2, 10, 5)).toEqual([false, false, false, true, true])
   })
 
-  it('from anywhere else needs half a second', () => {
+  it('from elsewhere needs half a second', () => {
     expect(taken(elsewhere, 2, 1, 24)).toBe(0)
     expect(send(elsewhere, 2, 25, 1)).toEqual([true])
   })
 
-  it('that came first from anywhere gives way to one from a host that is known, never the other way', () => {
+  it('from elsewhere yields to a known host, never the reverse', () => {
     send(elsewhere, 2, 1, 100)
     expect(latch.target).toEqual(elsewhere)
     expect(taken(moved, 7, 500, 4)).toBe(1)
@@ -73,7 +73,7 @@ describe('a newcomer', () => {
     expect(taken({ ...moved, port: 6 }, 8, 1, 200)).toBe(0)
   })
 
-  it('cannot hold up the right one by sending in between', () => {
+  it('cannot delay the right source by interleaving', () => {
     const both = Array.from({ length: 30 }, (_, i) => {
       nowMs += 10
       const stranger = latch.accepts(elsewhere, { ssrc: 2, sequence: i }, nowMs)
@@ -84,7 +84,7 @@ describe('a newcomer', () => {
     expect(both.some(({ stranger }) => stranger)).toBe(false)
   })
 
-  it('whose packets are scattered, repeated or rare is no stream', () => {
+  it('with scattered, duplicate or rare packets is no stream', () => {
     for (let i = 0; i < 200; i++) expect(send(elsewhere, i, i * 7, 1)).toEqual([false])
     for (let i = 0; i < 200; i++) expect(send(elsewhere, 5, 9, 1)).toEqual([false])
     for (let i = 0; i < 200; i++) {
@@ -94,8 +94,8 @@ describe('a newcomer', () => {
   })
 })
 
-describe('a stream that was taken', () => {
-  it('goes on from another port of its host, when it has stopped where it was (a NAT that forgot)', () => {
+describe('a latched stream', () => {
+  it('continues from another port of its host after a NAT rebinding', () => {
     send(moved, 2, 100, 10)
     nowMs += 2000
     const again = { ...moved, port: 7777 }
@@ -103,7 +103,7 @@ describe('a stream that was taken', () => {
     expect(latch.target).toEqual(again)
   })
 
-  it('does so only as itself, after a silence, and from the same host', () => {
+  it('takes over with its own SSRC, after a silence, from the same host', () => {
     send(moved, 2, 100, 10)
     expect(taken({ ...moved, port: 7777 }, 2, 110, 30)).toBe(0) // no silence before it
     send(moved, 2, 141, 1)
@@ -115,7 +115,7 @@ describe('a stream that was taken', () => {
 })
 
 describe('signalling', () => {
-  it('that names another address begins anew', () => {
+  it('with another address restarts latching', () => {
     send(named, 1, 1, 1)
     latch.resignal(elsewhere)
     expect(latch.target).toEqual(elsewhere)
@@ -123,14 +123,14 @@ describe('signalling', () => {
     expect(send(elsewhere, 1, 3, 1)).toEqual([true])
   })
 
-  it('that names the same one again leaves a newcomer in its place', () => {
+  it('with the same address keeps the new source', () => {
     send(moved, 2, 1, 10)
     latch.resignal({ ...named })
     expect(latch.target).toEqual(moved)
   })
 })
 
-it('however strangers send, the one who was named is never refused', () => {
+it('never loses the signalled source to strangers', () => {
   const address = fc.constantFrom(elsewhere, moved, { address: '203.0.113.5', port: 1 })
   const packet = fc.record({ from: address, ssrc: fc.nat(3), sequence: fc.nat(40), waitMs: fc.nat(100) })
   fc.assert(

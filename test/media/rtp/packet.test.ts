@@ -5,7 +5,7 @@ import { looksLikeRtcp, parseRtp, sequenceDelta, writeRtpHeader } from '../../..
 import { buildRtcp, parseRtcp } from '../../../media/rtp/rtcp.ts'
 
 describe('RTP packets', () => {
-  it('are read as written', () => {
+  it('are parsed as written', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -34,7 +34,7 @@ describe('RTP packets', () => {
     expect([...parseRtp(data)!.payload]).toEqual([0x99, 0x88])
   })
 
-  it('of any other bytes never throw, and never reach past the end', () => {
+  it('of random bytes never throw or read beyond the end', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 60 }), bytes => {
         const data = Buffer.from(bytes)
@@ -53,7 +53,7 @@ describe('RTP packets', () => {
 })
 
 describe('RTCP', () => {
-  it('reports what it was given, and is told from RTP', () => {
+  it('reports its values, and is distinguished from RTP', () => {
     const block = {
       ssrc: 7,
       fractionLost: 12,
@@ -88,7 +88,7 @@ describe('RTCP', () => {
 describe('telephone-events', () => {
   const event = (key: number, timestamp: number) => ({ ssrc: 1, timestamp, payload: Uint8Array.of(key, 0x0a, 0, 160) })
 
-  it('count a press once, whatever is lost or repeated of it', () => {
+  it('count once despite loss and duplicates', () => {
     const receiver = new DtmfReceiver()
     const seen = [event(5, 800), event(5, 800), event(5, 800), event(5, 2400), event(11, 4000), event(5, 2400)].map(
       packet => receiver.receive(packet),
@@ -96,7 +96,7 @@ describe('telephone-events', () => {
     expect(seen).toEqual(['5', null, null, '5', '#', null])
   })
 
-  it('that are no key, or too short, are nothing', () => {
+  it('with invalid events or lengths are ignored', () => {
     const receiver = new DtmfReceiver()
     expect(receiver.receive(event(16, 1))).toBeNull()
     expect(receiver.receive({ ssrc: 1, timestamp: 2, payload: Uint8Array.of(1, 2) })).toBeNull()

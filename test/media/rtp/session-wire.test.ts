@@ -67,7 +67,7 @@ describe('two sessions', () => {
     ['::1', 'G722'],
     ['::1', 'opus'],
     ['127.0.0.1', 'opus'],
-  ] as const)('on %s hear each other over %s, keys among it', async (host, codec) => {
+  ] as const)('on %s exchange audio over %s, with DTMF', async (host, codec) => {
     await loadOpus()
     const [a, b] = await Promise.all([session(host), session(host)])
     const to = (port: number) => params(port, codec, { remote: { address: host, port } })
@@ -84,7 +84,7 @@ describe('two sessions', () => {
     expect(a.stats()).toMatchObject({ codec, packets_lost: 0, packets_rejected: 0 })
   })
 
-  it('of both families meet where one listens to all (::)', async () => {
+  it('work in both families on ::', async () => {
     const [all, four] = await Promise.all([session('::'), session('127.0.0.1')])
     all.configure(params(four.local.port))
     four.configure(params(all.local.port))
@@ -97,7 +97,7 @@ describe('two sessions', () => {
 })
 
 describe('a re-INVITE', () => {
-  it('that changes the codec leaves the rate of the leg as it is, both ways', async () => {
+  it("that changes the codec keeps the leg's rate", async () => {
     await loadOpus()
     const [a, b] = await Promise.all([session(), session()])
     const [left, right] = [ear(440, 8000), ear(700, 16_000)]
@@ -116,7 +116,7 @@ describe('a re-INVITE', () => {
     }
   })
 
-  it('that moves the far end is followed at once, and who was there is a stranger', async () => {
+  it('that moves the far end takes effect at once', async () => {
     const [rtp, before, after] = [await session(), await socket(), await socket('127.0.0.2')]
     const got = { before: 0, after: 0 }
     before.on('message', () => got.before++)
@@ -139,7 +139,7 @@ describe('a re-INVITE', () => {
     await until(() => rtp.stats().packets_rejected === rejected + 38)
   })
 
-  it('that holds and resumes: nothing is said meanwhile, and the stream goes on as one', async () => {
+  it('that holds and resumes sends silence and continues the stream', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const packets: NonNullable<ReturnType<typeof parseRtp>>[] = []
     peer.on('message', data => packets.push(parseRtp(data)!))
@@ -159,8 +159,8 @@ describe('a re-INVITE', () => {
   })
 })
 
-describe('sound before the answer', () => {
-  it("is taken from who was named, and is nobody's speech", async () => {
+describe('early media', () => {
+  it("is accepted from the signalled source, and is not the callee's speech", async () => {
     const [rtp, peer] = [await session(), await socket()]
     rtp.configure(params(peer.address().port))
     for (let n = 0; n < 20; n++) peer.send(packet(n), rtp.local.port, '127.0.0.1')
@@ -174,7 +174,7 @@ describe('sound before the answer', () => {
     expect(rtp.stats()).toMatchObject({ packets_lost: 0, packets_late: 0, packets_rejected: 0 })
   })
 
-  it('of a leg whose codec is not agreed yet begins with the agreement', async () => {
+  it('starts when the codec is agreed', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const got: Buffer[] = []
     peer.on('message', data => got.push(data))
@@ -191,7 +191,7 @@ describe('sound before the answer', () => {
 })
 
 describe('packets', () => {
-  it('are not sent to a name, nor to another family, and that is no error', async () => {
+  it('are not sent to host names or another address family', async () => {
     const rtp = await session()
     for (const address of ['sound.example', '2001:db8::1', '']) {
       rtp.configure(params(4000, 'PCMU', { remote: { address, port: 4000 } }))
@@ -200,7 +200,7 @@ describe('packets', () => {
     }
   })
 
-  it('of 30 ms leave for a far end that asked for them', async () => {
+  it('of 30 ms are sent when requested', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const lengths: number[] = []
     peer.on('message', data => lengths.push(data.length - 12))
@@ -212,7 +212,7 @@ describe('packets', () => {
 })
 
 describe('reports', () => {
-  it('go where the far end said, tell its loss, and are not taken from strangers', async () => {
+  it('go to the signalled address, report loss, and are not accepted from strangers', async () => {
     const [rtp, peer, rtcp, stranger] = [await session(), await socket(), await socket(), await socket('127.0.0.3')]
     const reports: Buffer[] = []
     rtcp.on('message', data => reports.push(data))

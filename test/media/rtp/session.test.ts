@@ -57,7 +57,7 @@ function packet(sequence: number, value: number, options: { pt?: number; ssrc?: 
 }
 
 describe.each(['PCMU', 'PCMA'] as const)('two sessions over %s', codec => {
-  it('hear each other, frame by frame', async () => {
+  it('exchange audio frame by frame', async () => {
     const [a, b] = await Promise.all([session(), session()])
     a.configure(params(b.local.port, codec))
     b.configure(params(a.local.port, codec))
@@ -73,7 +73,7 @@ describe.each(['PCMU', 'PCMA'] as const)('two sessions over %s', codec => {
 })
 
 describe('a session', () => {
-  it('may be listened to before it begins: silence goes out, and what is heard then is not counted', async () => {
+  it('may receive before it starts, uncounted', async () => {
     const [rtp, far] = await Promise.all([session(), socket()])
     const [early, late] = [[] as AudioFrame[], ear(() => level(4000))]
     const sent: Buffer[] = []
@@ -103,7 +103,7 @@ describe('a session', () => {
     for (let i = 0; i < 5; i++) expect((await session()).local.port % 2).toBe(0)
   })
 
-  it('says so when its range is used up', async () => {
+  it('reports an exhausted port range', async () => {
     const taken = await session()
     const { port } = taken.local
     await expect(
@@ -111,7 +111,7 @@ describe('a session', () => {
     ).rejects.toThrow('No free pair')
   })
 
-  it('sends silence when there is nothing to say, with numbers and times that step evenly', async () => {
+  it('sends silence with even timestamps', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const packets: Buffer[] = []
     peer.on('message', data => packets.push(data))
@@ -128,7 +128,7 @@ describe('a session', () => {
     expect(new Set(decodeG711('PCMU', parsed[3]!.payload))).toEqual(new Set([0]))
   })
 
-  it('does not hear a stranger, nor send to one, and survives garbage', async () => {
+  it('ignores strangers and garbage', async () => {
     const [rtp, peer, stranger] = [await session(), await socket(), await socket()]
     const strangerGot: Buffer[] = []
     stranger.on('message', data => strangerGot.push(data))
@@ -154,7 +154,7 @@ describe('a session', () => {
     expect(strangerGot).toHaveLength(0)
   })
 
-  it('takes keys, whatever their packets are, once each', async () => {
+  it('receives each DTMF event once', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const { sink, keys } = ear()
     rtp.configure(params(peer.address().port))
@@ -170,7 +170,7 @@ describe('a session', () => {
     expect(keys).toEqual(['5', '#'])
   })
 
-  it('fills a lost packet with what came before, softer, and says so', async () => {
+  it('conceals a lost packet, and reports it', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const { sink, heard } = ear()
     rtp.configure(params(peer.address().port))
@@ -185,7 +185,7 @@ describe('a session', () => {
     expect(rtp.stats().packets_lost).toBe(1)
   })
 
-  it('reports by RTCP and says goodbye', async () => {
+  it('sends RTCP reports and BYE', async () => {
     const peer = await socket()
     const rtcp = createSocket('udp4')
     await new Promise<void>(resolve => rtcp.bind(peer.address().port + 1, '127.0.0.1', resolve))
@@ -204,7 +204,7 @@ describe('a session', () => {
     expect(report.blocks[0]!.ssrc).toBe(4711)
   })
 
-  it('can be closed from within a tick', async () => {
+  it('can be closed within a tick', async () => {
     const [rtp, peer] = [await session(), await socket()]
     rtp.configure(params(peer.address().port))
     const closed = new Promise<void>(resolve => {
@@ -223,7 +223,7 @@ describe('a session', () => {
 })
 
 describe('pacer', () => {
-  it('does not drift: after a late timer the next ticks come at their own times', () => {
+  it('does not drift after a late timer', () => {
     const clock = fakeClock(0)
     const ticks: number[] = []
     createPacer(clock).add(due => ticks.push(due))
@@ -233,7 +233,7 @@ describe('pacer', () => {
     expect(ticks.length).toBe(56)
   })
 
-  it('spreads calls over the 20 ms', () => {
+  it('spreads calls over 20 ms', () => {
     const clock = fakeClock(0)
     const pacer = createPacer(clock)
     const phases = Array.from({ length: 8 }, () => new Set<number>())
@@ -244,7 +244,7 @@ describe('pacer', () => {
     for (const phase of new Set(all)) expect(all.filter(other => other === phase)).toHaveLength(2)
   })
 
-  it('loses no tick of others when calls come and go', () => {
+  it('keeps the ticks of others when calls start and end', () => {
     const clock = fakeClock(0)
     const pacer = createPacer(clock)
     const ticks: number[] = []
@@ -258,7 +258,7 @@ describe('pacer', () => {
     expect(ticks.length).toBe(18)
   })
 
-  it('drops what a suspended machine missed instead of sending it in a burst', () => {
+  it('drops frames missed during suspension', () => {
     const clock = fakeClock(0)
     let nowMs = 0
     const timers: (() => void)[] = []
@@ -279,8 +279,8 @@ describe('pacer', () => {
   })
 })
 
-describe('keys that are pressed', () => {
-  it('arrive once each, in order, in the middle of sound', async () => {
+describe('DTMF', () => {
+  it('arrive once each, in order, between audio', async () => {
     const [a, b] = [await session(), await session()]
     a.configure(params(b.local.port))
     b.configure(params(a.local.port))
@@ -293,7 +293,7 @@ describe('keys that are pressed', () => {
     expect(right.keys.join('')).toBe('1*#9')
     expect(b.stats().packets_lost).toBe(0)
   })
-  it('are events as RFC 4733 wants them: one time, growing, the end three times', async () => {
+  it('are RFC 4733 events: one timestamp, growing duration, three end packets', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const events: ReturnType<typeof parseRtp>[] = []
     peer.on('message', data => {
@@ -314,7 +314,7 @@ describe('keys that are pressed', () => {
     ])
     expect(events.every(packet => packet!.payload[0] === 5)).toBe(true)
   })
-  it('are tones for a far end that takes no events, and given up when the session closes', async () => {
+  it('are tones without telephone-event, and stop at close', async () => {
     const [rtp, peer] = [await session(), await socket()]
     const sound: number[] = []
     peer.on('message', data => sound.push(...decodeG711('PCMU', parseRtp(data)!.payload)))

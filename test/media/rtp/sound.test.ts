@@ -60,7 +60,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
   const { clockRate, sampleRate } = CODECS[codec]
 
   it.each([10, 20, 40, 60, ...(codec === 'opus' ? [] : [30, 50])])(
-    'in packets of %i ms is heard as it was said, in frames of 20',
+    'in packets of %i ms plays in frames of 20 ms',
     async ptimeMs => {
       const wire = new Wire(codec, { ptimeMs })
       const receiver = new AudioReceiver(params(codec), sampleRate)
@@ -85,7 +85,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
     },
   )
 
-  it('is heard at the rate of the leg, whatever that is', async () => {
+  it("plays at the leg's rate", async () => {
     for (const rate of [8000, 16_000]) {
       const wire = new Wire(codec, {}, rate)
       const receiver = new AudioReceiver(params(codec), rate)
@@ -97,7 +97,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
     }
   })
 
-  it('with a lost packet goes on, and says what is made up', async () => {
+  it('with a lost packet reports concealed audio', async () => {
     const wire = new Wire(codec)
     const receiver = new AudioReceiver(params(codec), sampleRate)
     await made()
@@ -115,7 +115,7 @@ describe.each(CODEC_NAMES)('%s', codec => {
 })
 
 describe('a far end that changes the codec', () => {
-  it('in mid-stream is heard on, at the same rate', async () => {
+  it('in mid-stream continues at the same rate', async () => {
     const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     let sequence = 1
@@ -136,7 +136,7 @@ describe('a far end that changes the codec', () => {
     expect(receiver.stats.jitterMs).toBeLessThan(1)
   })
 
-  it('that we send to by another codec after a re-INVITE gets numbers and times that go on', async () => {
+  it('after a re-INVITE continues sequence numbers and timestamps', async () => {
     const sender = new AudioSender(params('PCMU'), 8000, 0xffff_ff00)
     const say = () => sender.tick(() => ({ pcm: tone(500, 8000, 160), ulaw: null }))
     const before = [say(), say()].flat()
@@ -149,7 +149,7 @@ describe('a far end that changes the codec', () => {
   })
 })
 
-describe('silence that is meant', () => {
+describe('intended silence', () => {
   const voice = (n: number): RtpPacket => {
     const payload = new Uint8Array(160)
     encodeG711('PCMU', tone(440, 8000, 160, 8000, n * 160), payload)
@@ -161,7 +161,7 @@ describe('silence that is meant', () => {
     payload: Uint8Array.of(level),
   })
 
-  it('told by comfort noise is filled with noise of its level until sound comes again', () => {
+  it('signalled by comfort noise is filled at its level', () => {
     const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
@@ -176,14 +176,14 @@ describe('silence that is meant', () => {
     expect(receiver.stats).toMatchObject({ lost: 0, late: 0, jitterMs: 0 })
   })
 
-  it('of a gateway that shouts in comfort noise is quiet', () => {
+  it('of loud comfort noise is attenuated', () => {
     const receiver = new AudioReceiver(params('PCMU'), 8000, seeded(3))
     receiver.receive(voice(0), 0)
     receiver.receive(noise(1, 0), 20)
     expect(rms(joined(receiver.tick(40)))).toBeLessThan(40)
   })
 
-  it('told by nothing but a gap is silence after a while, and no loss', () => {
+  it('without a signal becomes silence and counts no loss', () => {
     const receiver = new AudioReceiver(params('PCMU'), 8000)
     const frames: AudioFrame[] = []
     for (let n = 0; n < 5; n++) frames.push(...receiver.receive(voice(n), n * 20))
@@ -196,7 +196,7 @@ describe('silence that is meant', () => {
     expect(receiver.stats).toMatchObject({ lost: 0, late: 0 })
   })
 
-  it('is not heard before anything came, nor while the far end may not send', () => {
+  it('is discarded before reception starts, or while sending is disallowed', () => {
     const receiver = new AudioReceiver(params('PCMU'), 8000)
     expect(receiver.tick(5000)).toEqual([])
     receiver.receive(voice(0), 5000)
@@ -204,7 +204,7 @@ describe('silence that is meant', () => {
     expect(receiver.tick(9000)).toEqual([])
   })
 
-  it('of Opus (DTX) goes on as the decoder remembers the room', async () => {
+  it('of Opus DTX continues with comfort noise', async () => {
     const receiver = new AudioReceiver(params('opus'), 16_000)
     const wire = new Wire('opus')
     await made()
@@ -246,12 +246,12 @@ describe('Opus', () => {
     return error / signal
   }
 
-  it('gets lost packets back from their neighbours where redundancy was agreed', async () => {
+  it('recovers lost packets by in-band FEC', async () => {
     const [without, with_] = [await errorWith(false), await errorWith(true)]
     expect(with_).toBeLessThan(without * 0.6)
   })
 
-  it('takes bytes that are none of it, and packets of nothing, as nothing', async () => {
+  it('tolerates invalid and empty packets', async () => {
     const decoder = createDecoder('opus')
     await made()
     const random = seeded(9)
@@ -264,7 +264,7 @@ describe('Opus', () => {
     expect(decoder.decode(Uint8Array.of(1, 2, 3))).toHaveLength(0)
   })
 
-  it('keeps within the rate that the far end can take', async () => {
+  it('respects maxaveragebitrate', async () => {
     const size = async (maxBitrate: number | null) => {
       const encoder: Encoder = createEncoder('opus', { fec: false, maxBitrate })
       await made()
@@ -280,7 +280,7 @@ describe('Opus', () => {
 })
 
 describe('keys', () => {
-  it('between packets of 60 ms keep the times of the stream, by the clock that was agreed for them', async () => {
+  it('between 60 ms packets keep timestamps in the codec clock', async () => {
     const sender = new AudioSender(
       params('opus', { ptimeMs: 60, dtmfPayloadType: 96, dtmfClockRate: 48_000 }),
       16_000,
@@ -302,7 +302,7 @@ describe('keys', () => {
 })
 
 describe.each([200, -200])('an hour with a clock that is off by %i ppm', ppm => {
-  it('is heard without a click, a gap, or delay that grows', () => {
+  it('plays without clicks, gaps or growing delay', () => {
     const receiver = new AudioReceiver(params('PCMA'), 8000)
     const packets = 180_000
     const intervalMs = 20 * (1 + ppm / 1e6)

@@ -126,14 +126,14 @@ const dtls = (role: 'client' | 'server', peer: number): RtpSecurity => ({
 })
 
 describe('sound', () => {
-  it('in the clear is readable on the wire, or the rest of this would prove nothing', async () => {
+  it('without encryption is readable on the wire (control)', async () => {
     const { wire, stt } = await call({ kind: 'none' }, { kind: 'none' })
     await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
     expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([true, true])
   })
 
   it.each([suite, 'AEAD_AES_256_GCM'] as const)(
-    'by SDES with %s is heard at both ends and nowhere between',
+    'by SDES with %s is decrypted at both ends only',
     async name => {
       const [left, right] = sdes(name)
       const { a, wire, stt } = await call(left, right)
@@ -144,7 +144,7 @@ describe('sound', () => {
   )
 
   it.each([true, false])(
-    'by DTLS is heard at both ends and nowhere between (RTCP on the same socket: %s)',
+    'by DTLS is decrypted at both ends only (rtcp-mux: %s)',
     async mux => {
       const { wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: mux })
       await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
@@ -152,7 +152,7 @@ describe('sound', () => {
     },
   )
 
-  it('is not pulled, and so not counted as heard, before it can be secured', async () => {
+  it('is not pulled before keys exist', async () => {
     let pulls = 0
     const rtp = await session()
     rtp.configure(params(9, dtls('server', 1)))
@@ -179,8 +179,8 @@ describe('sound', () => {
   })
 })
 
-describe('whoever is on the line', () => {
-  it('gets nothing in by replay, by changing bytes, by making packets, from any address', async () => {
+describe('a third party', () => {
+  it('cannot inject by replay, modification or forgery', async () => {
     const [left, right] = sdes()
     const { b, wire, stt } = await call(left, right)
     await until(() => hears(stt[1].heard, 4000))
@@ -213,7 +213,7 @@ describe('whoever is on the line', () => {
     expect(b.stats().packets_lost).toBe(0)
   })
 
-  it('does not get our sound sent to him, whatever he sends', async () => {
+  it('never receives our audio', async () => {
     const [left, right] = sdes()
     const rtp = await session()
     const peer = createSocket('udp4')
@@ -236,7 +236,7 @@ describe('whoever is on the line', () => {
     expect(got).toBe(0)
   })
 
-  it('ends a call whose certificate is another one than was named, and says why', async () => {
+  it('ends a call with a different certificate, with the reason', async () => {
     const { a, b, stt } = await call(dtls('client', 2), dtls('server', 0))
     expect(await a.insecure).toMatch(/does not match its fingerprint/)
     expect(await b.insecure).toMatch(/aborted the DTLS handshake/)
@@ -245,7 +245,7 @@ describe('whoever is on the line', () => {
 })
 
 describe('a new agreement', () => {
-  it('with new keys goes on without a gap, in the same stream', async () => {
+  it('with new keys continues the stream without a gap', async () => {
     const [left, right] = sdes()
     const { a, b, wire, stt } = await call(left, right)
     await until(() => hears(stt[1].heard, 4000))
@@ -259,7 +259,7 @@ describe('a new agreement', () => {
     expect(b.stats().packets_lost + a.stats().packets_lost).toBe(0)
   })
 
-  it('with the same keys goes on under the same counters', async () => {
+  it('with the same keys keeps its counters', async () => {
     const [left, right, key] = sdes()
     const { a, wire, stt } = await call(left, right)
     await until(() => hears(stt[1].heard, 4000))
@@ -271,7 +271,7 @@ describe('a new agreement', () => {
     expect(opened.every(clear => clear !== null)).toBe(true)
   })
 
-  it('of DTLS with the same certificate makes no other handshake', async () => {
+  it('with the same DTLS certificate needs no new handshake', async () => {
     const { a, b, wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: true })
     await until(() => hears(stt[1].heard, 4000))
     const handshakes = () => wire.seen.flat().filter(data => data[0]! < 64).length
@@ -285,7 +285,7 @@ describe('a new agreement', () => {
 })
 
 describe('reports', () => {
-  it.each([true, false])('are encrypted, and go the way that was agreed (with the sound: %s)', async rtcpMux => {
+  it.each([true, false])('are encrypted, and use the agreed port (rtcp-mux: %s)', async rtcpMux => {
     const [left, right, key] = sdes()
     const rtp = await session()
     const sockets = [createSocket('udp4'), createSocket('udp4')]

@@ -37,7 +37,7 @@ describe('keys', () => {
     })
   })
 
-  it('are seen by nobody who prints or serialises them', () => {
+  it('are hidden in logs and JSON', () => {
     const key = MasterKey.random('AES_CM_128_HMAC_SHA1_80')
     const seen = `${inspect({ key }, { depth: 9, showHidden: true })}${JSON.stringify({ key })}${String(key)}`
     expect(seen).not.toContain(key.base64())
@@ -115,7 +115,7 @@ describe.each(suites)('%s', suite => {
     return { sender: new SrtpSender(key), receiver: new SrtpReceiver(key) }
   }
 
-  it('brings back what was sent, of every length, and hides it', () => {
+  it('decrypts any length', () => {
     const { sender, receiver } = pair()
     for (const [i, length] of [0, 1, 15, 16, 17, 160, 1400].entries()) {
       const clear = packet(i, { payload: Buffer.alloc(length, 0x5a) })
@@ -128,7 +128,7 @@ describe.each(suites)('%s', suite => {
     for (let i = 0; i < 3; i++) expect(receiver.rtcp(sender.rtcp(report())!)).toEqual(report())
   })
 
-  it('leaves contributing sources and the extension clear', () => {
+  it('leaves CSRC and extensions in the clear', () => {
     const { sender, receiver } = pair()
     const clear = packet(5, {
       payload: Buffer.concat([hex('00000011 00000012 bede0001 10aa0000'), Buffer.alloc(20, 3)]),
@@ -139,7 +139,7 @@ describe.each(suites)('%s', suite => {
     expect(receiver.rtp(sealed)).toEqual(clear)
   })
 
-  it('takes nothing twice, RTP or RTCP', () => {
+  it('rejects replays, RTP and RTCP', () => {
     const { sender, receiver } = pair()
     const sealed = [1, 2, 3].map(sequence => sender.rtp(packet(sequence))!)
     const order = [0, 2, 1].map(i => receiver.rtp(sealed[i]!))
@@ -150,7 +150,7 @@ describe.each(suites)('%s', suite => {
     expect(receiver.rtcp(rtcp)).toBeNull()
   })
 
-  it('takes nothing that was changed in any byte, cut, lengthened, or made with another key', () => {
+  it('rejects modified, truncated, extended or foreign packets', () => {
     const { sender, receiver } = pair()
     const [rtp, rtcp] = [sender.rtp(packet(9))!, sender.rtcp(report())!]
     const changed = (data: Buffer, at: number) => Buffer.from(data.map((byte, i) => (i === at ? byte ^ 1 : byte)))
@@ -167,7 +167,7 @@ describe.each(suites)('%s', suite => {
     expect([receiver.rtp(rtp), receiver.rtcp(rtcp)]).toEqual([packet(9), report()])
   })
 
-  it('survives the sequence number beginning anew, with loss and disorder around it', () => {
+  it('survives sequence wrap with loss and reordering', () => {
     const { sender, receiver } = pair()
     const sealed = new Map<number, Buffer>()
     for (let index = 65_500; index < 65_600; index++) sealed.set(index, sender.rtp(packet(index))!)
@@ -182,7 +182,7 @@ describe.each(suites)('%s', suite => {
 describe('a receiver', () => {
   const key = MasterKey.random('AES_CM_128_HMAC_SHA1_80')
 
-  it('keeps sources apart, and no more than are sane', () => {
+  it('separates SSRCs, within a limit', () => {
     const receiver = new SrtpReceiver(key)
     const taken = Array.from({ length: 300 }, (_, ssrc) => receiver.rtp(new SrtpSender(key).rtp(packet(1, { ssrc }))!))
     expect(taken.filter(clear => clear !== null)).toHaveLength(256)
@@ -191,7 +191,7 @@ describe('a receiver', () => {
     expect(receiver.rtp(next.rtp(packet(2, { ssrc: 3 }))!)).not.toBeNull()
   })
 
-  it('is not moved by what is not authentic, wherever its sequence number lies', () => {
+  it('is not advanced by unauthentic packets', () => {
     const [sender, receiver] = [new SrtpSender(key), new SrtpReceiver(key)]
     receiver.rtp(sender.rtp(packet(100))!)
     const forger = new SrtpSender(MasterKey.random('AES_CM_128_HMAC_SHA1_80'))
@@ -199,20 +199,20 @@ describe('a receiver', () => {
     expect(receiver.rtp(sender.rtp(packet(101))!)).toEqual(packet(101))
   })
 
-  it('refuses what is older than its window', () => {
+  it('rejects packets older than the window', () => {
     const [sender, receiver] = [new SrtpSender(key), new SrtpReceiver(key)]
     const old = sender.rtp(packet(1))!
     receiver.rtp(sender.rtp(packet(129))!)
     expect(receiver.rtp(old)).toBeNull()
   })
 
-  it('refuses a report that says it is not encrypted', () => {
+  it('rejects unencrypted SRTCP', () => {
     const sealed = new SrtpSender(key).rtcp(report())!
     sealed[sealed.length - 14]! &= 0x7f
     expect(new SrtpReceiver(key).rtcp(sealed)).toBeNull()
   })
 
-  it('takes the old key until the new one is heard, then no more', () => {
+  it('accepts the old key until the new one is used', () => {
     const fresh = MasterKey.random('AES_256_CM_HMAC_SHA1_80')
     const [sender, receiver] = [new SrtpSender(key), new SrtpReceiver(key)]
     receiver.rtp(sender.rtp(packet(1))!)
@@ -223,7 +223,7 @@ describe('a receiver', () => {
     expect(next.rtp(tooLate)).toBeNull()
   })
 
-  it('follows a new key whether the far end keeps its rollover counter or not', () => {
+  it('supports rekeying with either rollover behaviour', () => {
     for (const keeps of [true, false]) {
       const fresh = MasterKey.random('AES_CM_128_HMAC_SHA1_80')
       const [sender, receiver] = [new SrtpSender(key), new SrtpReceiver(key)]
@@ -244,7 +244,7 @@ describe('a sender', () => {
   })
 })
 
-it('the index nearest to the last is taken', () => {
+it('uses the index nearest to the last one', () => {
   expect(indexNear(65_535, 65_536)).toBe(65_535)
   expect(indexNear(0, 65_535)).toBe(65_536)
   expect(indexNear(65_535, 0)).toBe(-1)

@@ -54,7 +54,7 @@ function send(from: Socket, sequence: number, level: number, ssrc: number, marke
 const rejected = (count: number) => until(() => rtp.stats().packets_rejected >= count, `${count} refusals`)
 const isOurs = (frame: AudioFrame): boolean => Math.abs(frame.pcm[0]!) < 2 * OURS
 
-it('before the call’s own sound a stranger is not heard, and then the right one is at once', async () => {
+it('rejects a stranger before the first audio, and accepts the right source at once', async () => {
   for (let n = 0; n < 20; n++) send(stranger, n, THEIRS, 9)
   await rejected(20)
   expect(heard).toEqual([])
@@ -63,7 +63,7 @@ it('before the call’s own sound a stranger is not heard, and then the right on
   expect(heard.every(isOurs)).toBe(true)
 })
 
-it('after it a stranger is not, though he goes on with the stream’s own numbers, or as many others', async () => {
+it("rejects a stranger afterwards, even with the stream's SSRC and sequence", async () => {
   send(named, 1, OURS, 7)
   await until(() => heard.length > 0, 'the first word')
   for (let n = 2; n < 62; n++) send(stranger, n, THEIRS, 7)
@@ -75,7 +75,7 @@ it('after it a stranger is not, though he goes on with the stream’s own number
   expect(leaked).toBe(0)
 })
 
-it('a new stream (SSRC) of the right address is heard, and of another is not', async () => {
+it('accepts a new SSRC from the right address only', async () => {
   send(named, 1, OURS, 7)
   await until(() => heard.length > 0, 'the first stream')
   send(stranger, 9000, THEIRS, 8, true)
@@ -86,7 +86,7 @@ it('a new stream (SSRC) of the right address is heard, and of another is not', a
   expect(leaked).toBe(0)
 })
 
-it('our sound goes to the address that was named, whoever sends', async () => {
+it('sends audio to the signalled address', async () => {
   const levels: number[] = []
   named.on('message', data => levels.push(decodeG711('PCMU', parseRtp(data)!.payload)[0]!))
   for (let n = 0; n < 20; n++) send(stranger, n, THEIRS, 9)

@@ -18,7 +18,7 @@ function read(text: string): Map<string, number> {
 }
 
 describe('the page', () => {
-  it('says what a metric is before its values, and shows each series from the beginning', () => {
+  it('writes HELP and TYPE before values, and each series from the start', () => {
     const metrics = createMetrics()
     const calls = metrics.counter({ name: 'calls_total', help: 'Calls.\nAll \\ of them.', labels: { why: ['a', 'b'] } })
     metrics.gauge({ name: 'lines', help: 'Lines.' }).set(2.5)
@@ -57,7 +57,7 @@ describe('the page', () => {
     ])
   })
 
-  it('has as many series as were named, and one for all others, whatever is said', () => {
+  it('bounds the number of series, with one for other values', () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: 'binary' }), { maxLength: 50 }), words => {
         const metrics = createMetrics()
@@ -70,7 +70,7 @@ describe('the page', () => {
     )
   })
 
-  it('reads what is counted elsewhere when it is asked', () => {
+  it('reads callback gauges at each scrape', () => {
     const metrics = createMetrics()
     let held = 1
     metrics.gaugeFrom({ name: 'held', help: '' }, () => held)
@@ -79,7 +79,7 @@ describe('the page', () => {
   })
 })
 
-it('is refused at the start what no scraper could read: names, names that are taken, buckets that fall, a counter that falls', () => {
+it('rejects invalid names, duplicates, unsorted buckets and decreasing counters', () => {
   const metrics = createMetrics()
   const counter = metrics.counter({ name: 'once', help: '' })
   expect(() => metrics.counter({ name: 'once', help: '' })).toThrow('already')
@@ -99,7 +99,7 @@ describe('over HTTP', () => {
   }
   afterEach(() => Promise.all(pages.splice(0).map(page => page.close())))
 
-  it('is the whole of it, at one address', async () => {
+  it('serves exactly one path', async () => {
     const metrics = createMetrics()
     countProcess(metrics)
     const base = await open(metrics)
@@ -114,7 +114,7 @@ describe('over HTTP', () => {
     expect(await (await fetch(`${base}/metrics`, { method: 'HEAD' })).text()).toBe('')
   })
 
-  it('says so when its port is taken', async () => {
+  it('reports a port in use', async () => {
     const port = Number(new URL(await open(createMetrics())).port)
     await expect(openMetricsPage(createMetrics(), { host: '127.0.0.1', port })).rejects.toThrow('EADDRINUSE')
   })

@@ -17,7 +17,7 @@ describe('a traceparent', () => {
     // A later version is read by its beginning.
     [`cc-${TRACE}-${SPAN}-01`, true],
     [`cc-${TRACE}-${SPAN}-01-what-comes-later`, true],
-  ])('is read: %s', (text, sampled) => {
+  ])('parses %s', (text, sampled) => {
     expect(readTraceparent(text)).toEqual({ traceId: TRACE, spanId: SPAN, sampled })
   })
 
@@ -40,11 +40,11 @@ describe('a traceparent', () => {
     `00-${TRACE}-${SPAN}-01\n`,
     // The header was there twice.
     `00-${TRACE}-${SPAN}-01, 00-${TRACE}-${SPAN}-01`,
-  ])('is none: %j', text => {
+  ])('rejects %j', text => {
     expect(readTraceparent(text)).toBeNull()
   })
 
-  it('that we write is read as what it was; nothing else can make us fail', () => {
+  it('round-trips, and never throws on other input', () => {
     const hex = (length: number) =>
       fc.stringMatching(new RegExp(`^[0-9a-f]{${length}}$`)).filter(text => !/^0+$/.test(text))
     fc.assert(
@@ -57,7 +57,7 @@ describe('a traceparent', () => {
 })
 
 describe('work', () => {
-  it('is a span until it is done, or has failed', async () => {
+  it('is a span until it succeeds or fails', async () => {
     const tracing = keptTracing()
     const work = traced(tracing, 'good', { parent: `00-${TRACE}-${SPAN}-01` }, async ({ traceparent }) => traceparent)
     expect(await work).toBe(tracing.one('good').traceparent)
@@ -68,7 +68,7 @@ describe('work', () => {
     expect(tracing.spans.every(span => span.endMs !== null)).toBe(true)
   })
 
-  it('is the same where nothing is traced', async () => {
+  it('runs unchanged without tracing', async () => {
     expect(await traced(undefined, 'x', {}, async ({ traceparent }) => traceparent)).toBeNull()
     expect(noTracing.start('x', { parent: `00-${TRACE}-${SPAN}-01` }).traceparent).toBeNull()
   })

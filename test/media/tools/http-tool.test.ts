@@ -52,7 +52,7 @@ describe('a request', () => {
     expect(request.headers['content-type']).toBe('application/json')
   })
 
-  it('never lets a parameter choose the host', () => {
+  it('keeps the host whatever the parameters', () => {
     expect(build({ url: 'https://{id}.example/' }, { id: 'evil.test/#' })).toMatchObject({
       problem: expect.any(String),
     })
@@ -62,25 +62,25 @@ describe('a request', () => {
     expect(build({}, { id: '../../../admin' }).url).toBe('https://api.example/orders/..%2F..%2F..%2Fadmin')
   })
 
-  it('says which argument does not fit, in words for the model', () => {
+  it('reports the invalid argument to the model', () => {
     expect(build({}, { note: 'x' })).toMatchObject({ problem: expect.stringContaining('id') })
     expect(build({}, { id: 'a', count: 0 })).toMatchObject({ problem: expect.stringContaining('count') })
     expect(build({}, { id: 'a', count: 'many' })).toMatchObject({ problem: expect.stringContaining('count') })
   })
 
-  it('takes a time and a date as they are spoken: a format only annotates', () => {
+  it('accepts spoken times and dates: format only annotates', () => {
     const parameters = { type: 'object', properties: { t: { type: 'string', format: 'time' } }, required: ['t'] }
     expect(build({ parameters, url: 'https://api.example/x' }, { t: '19:30' }).url).toContain('t=19%3A30')
   })
 })
 
 describe('an answer', () => {
-  it('of JSON reaches the model compact, and cut', async () => {
+  it('of JSON is compacted and truncated', async () => {
     expect(await run(answer('{ "a":  1 }'))).toEqual({ status: 'ok', http_status: 200, result: '{"a":1}' })
     expect((await run(answer(JSON.stringify('x'.repeat(9000))))).result.length).toBeLessThanOrEqual(4097)
   })
 
-  it('that is a web page is not read out', async () => {
+  it('that is HTML is not passed on', async () => {
     for (const page of [
       answer('<html>hi</html>', 'text/html; charset=utf-8'),
       answer('<!DOCTYPE html><p>', 'text/plain'),
@@ -91,7 +91,7 @@ describe('an answer', () => {
     }
   })
 
-  it('with an error status tells the status and what it said', async () => {
+  it('with an error status reports status and body', async () => {
     expect(await run(answer('{"error":"sold out"}', 'application/json', 409))).toMatchObject({
       status: 'http_error',
       http_status: 409,
@@ -107,7 +107,7 @@ describe('an answer', () => {
     ['aborted', 'aborted'],
     ['too_many_redirects', 'blocked'],
     ['bad_url', 'blocked'],
-  ] as const)('that never comes (%s) has a verdict and words without an address', async (code, status) => {
+  ] as const)('that fails with %s has a status and a message without an address', async (code, status) => {
     const outcome = await run(code)
     expect(outcome.status).toBe(status)
     expect(outcome.result).not.toMatch(/https?:|example/)

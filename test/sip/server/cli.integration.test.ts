@@ -41,7 +41,7 @@ async function ready(run: Run): Promise<{ admin: string; listen: string[]; metri
 
 const usual = ['--admin', '127.0.0.1:0', '--secret', 's', '--listen', 'udp:127.0.0.1:0']
 
-it('says in one line where it listens, and ends on SIGTERM with status 0', async () => {
+it('prints where it listens, and exits with 0 on SIGTERM', async () => {
   const server = run(...usual, '--listen', 'tcp:127.0.0.1:0', '--listen', 'tls:[::1]:0')
   const line = await ready(server)
   expect(line).toMatchObject({ ready: true })
@@ -52,7 +52,7 @@ it('says in one line where it listens, and ends on SIGTERM with status 0', async
   expect(server.output.out.trim().split('\n')).toHaveLength(1)
 })
 
-it('says in plain words that a port is taken', async () => {
+it('reports a port in use', async () => {
   const holder = createSocket('udp4').bind(0, '127.0.0.1')
   await once(holder, 'listening')
   const { port } = holder.address()
@@ -78,14 +78,14 @@ it.each([
   [[...usual, '--external-ip', 'here'], '--external-ip must be an IP address, not "here"'],
   [[...usual, '--allow', '1.2.3.4/99'], 'Not an IP address or a CIDR network: 1.2.3.4/99'],
   [[...usual, '--allow-file', '/nonexistent/file'], 'no such file: /nonexistent/file'],
-])('%j is refused', async (args, words) => {
+])('rejects %j', async (args, words) => {
   const server = run(...args)
   expect((await once(server.child, 'close'))[0]).toBe(1)
   expect(server.output.err).toContain(words)
   expect(server.output.out).toBe('')
 })
 
-it('shows what it counts: who was dropped, and what nobody takes', async () => {
+it('counts dropped sources and unhandled requests', async () => {
   const server = run(...usual, '--metrics', '127.0.0.1:0', '--allow', '127.0.0.1')
   const { listen, metrics } = await ready(server)
   const port = Number(listen[0]?.split(':').at(-1))

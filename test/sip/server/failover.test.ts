@@ -46,7 +46,7 @@ const call = (app: App, options: object = {}, progress: object = {}): Promise<Sr
 const callId = (heard: Heard): string | null => headerOf(heard.request, 'Call-ID')
 
 describe('the next host is tried', () => {
-  it('after 503, with the same call in it, and the first is passed over for a while', async () => {
+  it('after 503, with the same Call-ID, and skips the first host for a while', async () => {
     const [a, b] = [await far(), await far()]
     const { app } = await serve({ resolver: carrier([a.port, b.port]) })
     const calling = call(app)
@@ -69,7 +69,7 @@ describe('the next host is tried', () => {
     expect(a.heard.filter(({ request }) => request.method === 'INVITE')).toEqual([])
   })
 
-  it('when nobody listens, over UDP and over TCP', async () => {
+  it('when the connection is refused, over UDP and TCP', async () => {
     for (const kind of ['udp', 'tcp'] as const) {
       const [a, b] = [await far(kind), await far(kind)]
       const { app } = await serve({ resolver: carrier([a.port, b.port], kind) })
@@ -80,7 +80,7 @@ describe('the next host is tried', () => {
     }
   })
 
-  it('when the first is silent, long before 64*T1; should it ring after all, it is canceled', async () => {
+  it('when the first is silent; a late ringing fork is canceled', async () => {
     const [a, b] = [await far(), await far()]
     const { app } = await serve({ timers: QUICK, resolver: carrier([a.port, b.port]) })
     const calling = call(app)
@@ -96,7 +96,7 @@ describe('the next host is tried', () => {
     expect((await calling).id).toContain(callId(second))
   })
 
-  it('who answers late all the same is acknowledged and hung up', async () => {
+  it('acknowledges and ends a late answer', async () => {
     const [a, b] = [await far(), await far()]
     const { app } = await serve({ timers: QUICK, resolver: carrier([a.port, b.port]) })
     const calling = call(app)
@@ -108,7 +108,7 @@ describe('the next host is tried', () => {
     ;(await a.next('BYE')).answer('200 OK')
   })
 
-  it('not after a refusal, and the last 503 is the answer', async () => {
+  it('not after a rejection, and the last 503 is returned', async () => {
     const [a, b] = [await far(), await far()]
     const { app } = await serve({ resolver: carrier([a.port, b.port]) })
     const refused = call(app)
@@ -121,7 +121,7 @@ describe('the next host is tried', () => {
     await expect(failing).rejects.toMatchObject({ status: 503 })
   })
 
-  it('not once it was canceled', async () => {
+  it('not after a cancel', async () => {
     const [a, b] = [await far(), await far()]
     const { app } = await serve({ timers: { t1: 50, t2: 200, t4: 100 }, resolver: carrier([a.port, b.port]) })
     let sent: SrfRequest | null = null
@@ -148,7 +148,7 @@ describe('a request too long for UDP', () => {
   const dial = (app: App, port: number): Promise<SrfDialog> =>
     app.createUAC(`sip:bob@127.0.0.1:${port}`, { localSdp: long })
 
-  it('goes by TCP, Via and Contact and all; a short one by UDP', async () => {
+  it('uses TCP, in Via and Contact, too; a short one UDP', async () => {
     const tcp = await far('tcp')
     const udp = await far('udp', tcp.port)
     const { app, rig } = await serve({})
@@ -165,7 +165,7 @@ describe('a request too long for UDP', () => {
     await expect(short).rejects.toMatchObject({ status: 486 })
   })
 
-  it('goes by UDP all the same when nobody takes it by TCP, at once the next time', async () => {
+  it('falls back to UDP when TCP is refused, at once the next time', async () => {
     const udp = await far('udp')
     const { app } = await serve({})
     for (let i = 0; i < 2; i++) {
@@ -179,7 +179,7 @@ describe('a request too long for UDP', () => {
     }
   })
 
-  it('goes by UDP where the server itself speaks no TCP', async () => {
+  it('uses UDP when the server has no TCP', async () => {
     const tcp = await far('tcp')
     const udp = await far('udp', tcp.port)
     const { app } = await serve({ listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }] })
@@ -206,7 +206,7 @@ describe('a request too long for UDP', () => {
   })
 })
 
-it('what is asked for in a call leaves in that order, however long a name takes', async () => {
+it('keeps the order of requests in a dialog during DNS', async () => {
   const party = await far()
   let slow = 20
   const resolver: Resolver = {

@@ -104,7 +104,7 @@ async function alive(peer: Peer, uri: string): Promise<void> {
 }
 
 it(
-  `${MESSAGES} damaged messages trip nobody, leave nothing, and valid ones are answered meanwhile`,
+  `survives ${MESSAGES} damaged messages, and answers valid ones meanwhile`,
   async () => {
     const corpus = [
       ...(await realTraffic()),

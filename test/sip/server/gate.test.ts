@@ -17,7 +17,7 @@ function taken(gate: Gate, count: number, perSecond: number, of: (n: number) => 
 const address = (n: number): string => `10.${(n >> 16) & 255}.${(n >> 8) & 255}.${n & 255}`
 
 describe('a stranger', () => {
-  it('is heard at the pace of an office of telephones, and no faster', () => {
+  it('is limited to the rate of an office', () => {
     const seconds = 10
     const { perSecond, burst } = GATE_LIMITS.stranger
     const through = taken(new Gate(), 1000 * seconds, 1000, () => '203.0.113.9')
@@ -25,12 +25,12 @@ describe('a stranger', () => {
     expect(through).toBeLessThanOrEqual(burst + perSecond * (seconds + 1))
   })
 
-  it('with IPv6 has one share for its whole network', () => {
+  it('with IPv6 counts by network', () => {
     const through = taken(new Gate(), 1000, 1000, n => `2001:db8:1:2::${n.toString(16)}`)
     expect(through).toBeLessThanOrEqual(GATE_LIMITS.stranger.burst + GATE_LIMITS.stranger.perSecond)
   })
 
-  it('leaves room to others, and gets its own back', () => {
+  it('leaves capacity to others, and recovers its own', () => {
     const gate = new Gate()
     taken(gate, 5000, 5000, () => '203.0.113.9')
     gate.request('stranger', '203.0.113.9', UDP, 1000) // what has grown since
@@ -40,17 +40,17 @@ describe('a stranger', () => {
   })
 })
 
-describe('forged sources, each a new one', () => {
+describe('forged sources', () => {
   const flood = (gate: Gate) => taken(gate, 100_000, 10_000, address)
 
-  it('together get what all strangers get, in memory that is bounded', () => {
+  it('share the limit of strangers, in bounded memory', () => {
     const gate = new Gate()
     const { perSecond, burst } = GATE_LIMITS.strangers
     expect(flood(gate)).toBeLessThanOrEqual(burst + perSecond * 10 + 1)
     expect(gate.size).toBeLessThanOrEqual(20_010)
   })
 
-  it('do not reach whom streams carry, who was proven, nor who is known', () => {
+  it('do not affect streams, verified and known sources', () => {
     const gate = new Gate()
     gate.prove('198.51.100.7', 0)
     flood(gate)
@@ -61,7 +61,7 @@ describe('forged sources, each a new one', () => {
     expect(gate.request('known', '192.0.2.1', UDP, now)).toBe(true)
   })
 
-  it('that failed to prove themselves are kept in bounds too, and the last of them are known', () => {
+  it('that failed authentication are limited, known ones last', () => {
     const suspects = new Suspects()
     for (let n = 0; n < 100_000; n++) suspects.add(address(n), POINTS.wrong, n)
     expect(suspects.size).toBeLessThanOrEqual(20_000)
@@ -76,7 +76,7 @@ describe('forged sources, each a new one', () => {
     expect(points).toBeGreaterThanOrEqual(MOST_POINTS)
   })
 
-  it('that prove something, which takes a password each, are forgotten when they are too many', () => {
+  it('that authenticate are evicted when too many', () => {
     const gate = new Gate()
     for (let n = 0; n < 100_000; n++) gate.prove(address(n), n)
     expect(gate.size).toBeLessThanOrEqual(20_000)
@@ -85,8 +85,8 @@ describe('forged sources, each a new one', () => {
   })
 })
 
-describe('who is known', () => {
-  it('opens no more calls than a carrier would, and says inside of them what it has to', () => {
+describe('known sources', () => {
+  it('is limited in new calls, not in dialogs', () => {
     const gate = new Gate()
     let opened = 0
     for (let n = 0; n < 5000; n++) if (gate.request('known', '192.0.2.1', UDP, n / 5)) opened += 1
@@ -98,7 +98,7 @@ describe('who is known', () => {
 })
 
 describe('responses', () => {
-  it('of who is on no list are looked at, as many as somebody would send whom we have called', () => {
+  it('of unknown sources are accepted as far as we sent requests', () => {
     const gate = new Gate()
     let read = 0
     for (let n = 0; n < 10_000; n++) if (gate.response('out', '203.0.113.9', n / 10)) read += 1
@@ -108,7 +108,7 @@ describe('responses', () => {
   })
 })
 
-describe('a request, before it is parsed', () => {
+describe('classification before parsing', () => {
   const head = (method: string, to: string) => Buffer.from(`${method} sip:x@y SIP/2.0\r\nVia: v\r\n${to}\r\n\r\n`)
   it.each([
     ['INVITE', 'To: <sip:x@y>', true],

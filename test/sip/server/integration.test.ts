@@ -43,8 +43,8 @@ async function answeredCall(peer: Peer): Promise<{ caller: Caller; dialog: SrfDi
   return { caller, dialog }
 }
 
-describe('a call comes in', () => {
-  it('is told 100 at once, rings, is answered, and ended by the caller', async () => {
+describe('an inbound call', () => {
+  it('receives 100 at once, rings, is answered, and ended by the caller', async () => {
     const peer = await rig.udpPeer()
     const invite = nextInvite()
     const caller = new Caller(peer, uri())
@@ -71,7 +71,7 @@ describe('a call comes in', () => {
     expect(rig.server.stats().dialogs).toBe(0)
   })
 
-  it('is refused; the refusal is repeated until acknowledged', async () => {
+  it('is rejected; the response is retransmitted until ACK', async () => {
     await rig.close()
     rig = await Rig.start({ timers: { t1: 20, t2: 80, t4: 50 } })
     app = await rig.app()
@@ -85,7 +85,7 @@ describe('a call comes in', () => {
     caller.ack(true)
   })
 
-  it('is canceled: 200 for the CANCEL, 487 for the INVITE, and the application hears of it and can answer no more', async () => {
+  it('is canceled: 200 for CANCEL, 487 for INVITE, and the application is notified', async () => {
     const peer = await rig.udpPeer()
     const invite = nextInvite()
     const caller = new Caller(peer, uri())
@@ -104,7 +104,7 @@ describe('a call comes in', () => {
     expect(rig.server.stats().dialogs).toBe(0)
   })
 
-  it('repeats of INVITE and BYE reach the application once', async () => {
+  it('absorbs retransmissions of INVITE and BYE', async () => {
     const peer = await rig.udpPeer()
     let seen = 0
     const first = nextOf<SrfResponse>(resolve =>
@@ -124,7 +124,7 @@ describe('a call comes in', () => {
     expect(seen).toBe(1)
   })
 
-  it('without ACK is answered again and again, then ended by the server', async () => {
+  it('without ACK retransmits the 200, then ends the call', async () => {
     await rig.close()
     rig = await Rig.start({ timers: { t1: 10, t2: 40, t4: 50 } })
     app = await rig.app()
@@ -143,7 +143,7 @@ describe('a call comes in', () => {
     expect(await ended).toBe('ACK timeout')
   })
 
-  it('takes re-INVITE, INFO, OPTIONS and MESSAGE inside the call, both ways', async () => {
+  it('supports re-INVITE, INFO, OPTIONS and MESSAGE in the dialog, both ways', async () => {
     const peer = await rig.udpPeer()
     const { caller, dialog } = await answeredCall(peer)
     dialog.on('modify', (req, res) => res.send(200, { body: req.body.replace('40000', '15002') }))
@@ -188,7 +188,7 @@ describe('a call comes in', () => {
     await gone
   })
 
-  it('a 180 to a re-INVITE does not lose its final response', async () => {
+  it('keeps the final response after a 180 to a re-INVITE', async () => {
     const peer = await rig.udpPeer()
     const { caller, dialog } = await answeredCall(peer)
     dialog.on('modify', (_req, res) => {
@@ -200,7 +200,7 @@ describe('a call comes in', () => {
     caller.ack()
   })
 
-  it('holds a second re-INVITE off while the first is open (§14.2)', async () => {
+  it('queues a second re-INVITE (§14.2)', async () => {
     const peer = await rig.udpPeer()
     const { caller, dialog } = await answeredCall(peer)
     const asked = nextOf<SrfResponse>(resolve => dialog.on('modify', (_req, res) => resolve(res)))
@@ -218,7 +218,7 @@ describe('a call comes in', () => {
     await expect(modifying).rejects.toThrow()
   })
 
-  it('follows the route set it was given', async () => {
+  it('follows the route set', async () => {
     const peer = await rig.udpPeer()
     const invite = nextInvite()
     const caller = new Caller(peer, uri())
@@ -235,7 +235,7 @@ describe('a call comes in', () => {
     await gone
   })
 
-  it('a reliable 180 is repeated until its PRACK, and refused to a peer that knows nothing of it (RFC 3262)', async () => {
+  it('retransmits a reliable 180 until its PRACK (RFC 3262)', async () => {
     await rig.close()
     rig = await Rig.start({ timers: { t1: 20, t2: 80, t4: 50 } })
     app = await rig.app()
@@ -262,7 +262,7 @@ describe('a call comes in', () => {
     expect(error).toBe('Server error: peer does not support 100rel')
   })
 
-  it('a reliable 180 whose PRACK never comes ends the attempt: 504', async () => {
+  it('answers 504 without a PRACK', async () => {
     await rig.close()
     rig = await Rig.start({ timers: { t1: 5, t2: 20, t4: 20 } })
     app = await rig.app()
@@ -276,7 +276,7 @@ describe('a call comes in', () => {
     caller.ack(true)
   })
 
-  it('over TCP is answered on the connection it came by', async () => {
+  it('is answered on its TCP connection', async () => {
     const peer = await rig.tcpPeer()
     const { caller, dialog } = await answeredCall(peer)
     const gone = dialog.destroy()
@@ -288,7 +288,7 @@ describe('a call comes in', () => {
   })
 })
 
-describe('what nobody can take', () => {
+describe('unroutable requests', () => {
   it.each([
     ['INVITE', 503],
     ['OPTIONS', 503],
@@ -335,7 +335,7 @@ describe('what nobody can take', () => {
     await peer.response(482)
   })
 
-  it('a pending INVITE gets 503 when its application dies, and its calls are ended after a grace', async () => {
+  it('answers 503 to a pending INVITE when its application dies, and ends its calls after a grace period', async () => {
     await rig.close()
     rig = await Rig.start({ orphanGraceMs: 20 })
     app = await rig.app()
@@ -356,7 +356,7 @@ describe('what nobody can take', () => {
   })
 })
 
-describe('a call goes out', () => {
+describe('an outbound call', () => {
   const dial = (peer: Peer, options: object = {}, progress: object = {}): Promise<SrfDialog> =>
     app.createUAC(`sip:bob@127.0.0.1:${peer.port}`, { localSdp: OUR_SDP, ...options }, progress)
   const contact = (peer: Peer): string => `Contact: <sip:bob@127.0.0.1:${peer.port}>`
@@ -386,7 +386,7 @@ describe('a call goes out', () => {
     expect(rig.server.stats().dialogs).toBe(0)
   })
 
-  it('a second fork that answers too is acknowledged and ended', async () => {
+  it('acknowledges and ends a second fork', async () => {
     const peer = await rig.udpPeer()
     const calling = dial(peer)
     const invite = await peer.request('INVITE')
@@ -422,7 +422,7 @@ describe('a call goes out', () => {
     await peer.response(200, 'BYE')
   })
 
-  it('is refused with 486, which the server acknowledges', async () => {
+  it('is rejected with 486, which the server acknowledges', async () => {
     const peer = await rig.udpPeer()
     const calling = dial(peer)
     const invite = await peer.request('INVITE')
@@ -433,7 +433,7 @@ describe('a call goes out', () => {
     expect(rig.server.stats().dialogs).toBe(0)
   })
 
-  it('is canceled, not before something was heard (§9.1)', async () => {
+  it('is canceled after a provisional response (§9.1)', async () => {
     const peer = await rig.udpPeer()
     let sent: SrfRequest | null = null
     const calling = dial(peer, {}, { cbRequest: (_error: unknown, req: SrfRequest) => (sent = req) })
@@ -486,13 +486,13 @@ describe('a call goes out', () => {
     far.close()
   })
 
-  it('to where nobody listens fails at once over TCP: 503', async () => {
+  it('to a closed TCP port fails at once: 503', async () => {
     await expect(app.createUAC('sip:x@127.0.0.1:1;transport=tcp', { localSdp: OUR_SDP })).rejects.toMatchObject({
       status: 503,
     })
   })
 
-  it('to where nobody listens fails soon over UDP too: 503, from no address', async () => {
+  it('to a closed UDP port fails soon: 503', async () => {
     const gone = await rig.udpPeer()
     gone.close()
     const error = await dial(gone).catch((caught: { status: number; res: SrfMessage }) => caught)
@@ -516,7 +516,7 @@ describe('a call goes out', () => {
     await expect(dial(peer)).rejects.toMatchObject({ status: 408 })
   })
 
-  it('REGISTER goes out and comes in', async () => {
+  it('REGISTER is sent and received', async () => {
     const peer = await rig.udpPeer()
     const headers = { To: 'sip:d@example.com', From: 'sip:d@example.com', Contact: '<sip:d@localhost>;expires=3600' }
     const req = await app.request(`sip:127.0.0.1:${peer.port}`, { method: 'REGISTER', headers })
@@ -531,8 +531,8 @@ describe('a call goes out', () => {
   })
 })
 
-describe('the rest of the world', () => {
-  it('garbage, cut datagrams and keep-alives disturb no call', async () => {
+describe('other peers', () => {
+  it('ignores garbage, truncated datagrams and keep-alives', async () => {
     const peer = await rig.udpPeer()
     const noise = await rig.udpPeer()
     const whole = Buffer.from(new Caller(noise, uri()).head('INVITE').join('\r\n'))
@@ -556,7 +556,7 @@ describe('the rest of the world', () => {
     expect(rig.server.counters.malformed).toBeGreaterThan(0)
   })
 
-  it('a broken TCP stream is closed, and the others live on', async () => {
+  it('closes a broken TCP stream only', async () => {
     const peer = await rig.tcpPeer()
     const bad = connect(rig.tcpPort, '127.0.0.1')
     bad.on('error', () => {})
@@ -565,7 +565,7 @@ describe('the rest of the world', () => {
     await answeredCall(peer)
   })
 
-  it('sources that are not allowed get no answer; the list can change while it runs', async () => {
+  it('ignores sources that are not allowed; the list can change', async () => {
     rig.server.setAllowedSources(['192.0.2.0/24'])
     const peer = await rig.udpPeer()
     const refused = connect(rig.tcpPort, '127.0.0.1')
@@ -581,7 +581,7 @@ describe('the rest of the world', () => {
     expect(() => rig.server.setAllowedSources(['nonsense'])).toThrow('Not an IP address or a CIDR network')
   })
 
-  it('calls are handed to applications in turn', async () => {
+  it('distributes calls round-robin', async () => {
     const second = await rig.app()
     const got: string[] = []
     app.use('options', (_req, res) => {
@@ -603,7 +603,7 @@ describe('the rest of the world', () => {
     expect(got.filter(name => name === 'first')).toHaveLength(2)
   })
 
-  it('a wrong secret is told so and shown the door; a stranger who only talks is dropped', async () => {
+  it('rejects a wrong secret and disconnects silent clients', async () => {
     const socket = connect(rig.adminPort, '127.0.0.1')
     socket.write('26#1|authenticate|wrong|tags1')
     const [data] = (await once(socket, 'data')) as [Buffer]
@@ -616,7 +616,7 @@ describe('the rest of the world', () => {
     expect(SECRET).not.toBe('wrong')
   })
 
-  it('nothing is left behind', async () => {
+  it('leaves nothing behind', async () => {
     await rig.close()
     rig = await Rig.start({ timers: { t1: 5, t2: 20, t4: 20 } })
     app = await rig.app()
@@ -638,7 +638,7 @@ describe('the rest of the world', () => {
     expect(rig.server.stats()).toMatchObject({ dialogs: 0, pending: 0 })
   })
 
-  it('large frames of an application go through (the real server loses them over 12 KB)', async () => {
+  it('accepts large frames of an application', async () => {
     const peer = await rig.udpPeer()
     const { dialog } = await answeredCall(peer)
     const body = 'x'.repeat(30_000)

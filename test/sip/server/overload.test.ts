@@ -47,7 +47,7 @@ async function flood(): Promise<number> {
   throw new Error('nothing is ever refused')
 }
 
-it('an application that does not keep up gets no new calls, and keeps its connection', {
+it('sends no new calls to a slow application, and keeps its connection', {
   timeout: 60_000,
 }, async () => {
   const socket = await sttUnavailable()
@@ -73,7 +73,7 @@ it('an application that does not keep up gets no new calls, and keeps its connec
   socket.destroy()
 })
 
-it('who keeps up is asked instead', { timeout: 60_000 }, async () => {
+it('prefers a faster application', { timeout: 60_000 }, async () => {
   await sttUnavailable()
   await flood()
   expect(stats().shed).toBe(1)
@@ -93,7 +93,7 @@ it('who keeps up is asked instead', { timeout: 60_000 }, async () => {
   expect(stats().shed).toBe(before)
 })
 
-it('a call that is there is ended while no new one is taken', { timeout: 60_000 }, async () => {
+it('ends existing calls while new ones are rejected', { timeout: 60_000 }, async () => {
   const app = await rig.app()
   let ended = 0
   let socket: Socket | undefined

@@ -60,7 +60,7 @@ function call(extra: readonly string[] = [], to = uri()): Caller {
 }
 
 describe('one destination', () => {
-  it('a call through us, of which we stay a part', async () => {
+  it('record-routes a call', async () => {
     const bob = await far()
     const results = sendOn(at(bob), { remainInDialog: true, headers: { 'X-Added': 'yes' } })
     const caller = call()
@@ -96,7 +96,7 @@ describe('one destination', () => {
     expect(rig.server.stats()).toMatchObject({ dialogs: 0, faults: 0 })
   })
 
-  it('keeps a Request-URI that is not ours, and the routes behind us', async () => {
+  it('keeps foreign Request-URIs and routes', async () => {
     const bob = await far()
     void sendOn(at(bob))
     call([`Route: <sip:127.0.0.1:${rig.udpPort};lr>, <${at(bob, ';lr')}>`], 'sip:number@example.com')
@@ -108,7 +108,7 @@ describe('one destination', () => {
     await peer.response(486)
   })
 
-  it('two doors, two Record-Routes (RFC 5658)', async () => {
+  it('adds two Record-Routes for two interfaces (RFC 5658)', async () => {
     const bob = await far('tcp')
     void sendOn(at(bob, ';transport=tcp'), { remainInDialog: true })
     const caller = call()
@@ -127,7 +127,7 @@ describe('one destination', () => {
     await peer.response(200, 'BYE')
   })
 
-  it('CANCEL goes through, and the 487 comes back from there', async () => {
+  it('forwards CANCEL and the 487', async () => {
     const bob = await far()
     const results = sendOn(at(bob))
     const caller = call()
@@ -146,7 +146,7 @@ describe('one destination', () => {
     expect(await results).toMatchObject({ connected: false, finalStatus: 487 })
   })
 
-  it('a reliable 180 and its PRACK pass', async () => {
+  it('forwards a reliable 180 and its PRACK', async () => {
     const bob = await far()
     void sendOn(at(bob), { remainInDialog: true })
     const caller = call(['Supported: 100rel'])
@@ -172,7 +172,7 @@ describe('one destination', () => {
     await peer.response(200, 'REGISTER')
   })
 
-  it('nobody there: 500, since a 503 would be about ourselves; our own address: 482', async () => {
+  it('answers 500 when unreachable; 482 for our own address', async () => {
     const gone = await far('tcp')
     gone.close()
     void sendOn(at(gone, ';transport=tcp'))
@@ -185,7 +185,7 @@ describe('one destination', () => {
     await peer.response(482)
   })
 
-  it('refuses what may go no further: 483, and 420 for extensions of proxies', async () => {
+  it('rejects with 483, and 420 for proxy extensions', async () => {
     const bob = await far()
     void sendOn(at(bob))
     const spent = new Caller(peer, uri())
@@ -196,7 +196,7 @@ describe('one destination', () => {
     expect(bob.heard).toEqual([])
   })
 
-  it('is no open relay: a route through us is good only for calls that went through us', async () => {
+  it('is no open relay', async () => {
     const victim = await far()
     for (const mark of ['', ';d=0123456789abcdef']) {
       const stranger = new Caller(peer, at(victim))
@@ -207,7 +207,7 @@ describe('one destination', () => {
     expect(victim.heard).toEqual([])
   })
 
-  it('can not be begun twice, or to nowhere', async () => {
+  it('rejects a repeated start, and one without targets', async () => {
     const bob = await far()
     const failures: unknown[] = []
     const asked = new Promise<SrfRequest>(resolve => app.invite(resolve))
@@ -224,7 +224,7 @@ describe('one destination', () => {
 })
 
 describe('several destinations', () => {
-  it('in turn: the next after a refusal', async () => {
+  it('forks serially: next after a rejection', async () => {
     const [ann, bob] = [await far(), await far()]
     const results = sendOn([at(ann), at(bob)])
     const caller = call()
@@ -237,7 +237,7 @@ describe('several destinations', () => {
     expect(told.responses.flatMap(({ msgs }) => msgs.map(({ status }) => status))).toEqual([486, 200])
   })
 
-  it('in turn: the next when one is silent too long, or rings too long', async () => {
+  it('forks serially: next after silence or long ringing', async () => {
     const [ann, bob, eve] = [await far(), await far(), await far()]
     void sendOn([at(ann), at(bob), at(eve)], { provisionalTimeout: '60ms', finalTimeout: '200ms' })
     const caller = call()
@@ -249,7 +249,7 @@ describe('several destinations', () => {
     await caller.answered()
   })
 
-  it('all at once: the first to answer ends the others', async () => {
+  it('forks in parallel: the first 2xx cancels the others', async () => {
     const [ann, bob] = [await far(), await far()]
     void sendOn([at(ann), at(bob)], { forking: 'simultaneous' })
     const caller = call()
@@ -263,7 +263,7 @@ describe('several destinations', () => {
     await ann.next('ACK')
   })
 
-  it('all at once: 600 ends it for everybody', async () => {
+  it('forks in parallel: 600 ends all branches', async () => {
     const [ann, bob] = [await far(), await far()]
     void sendOn([at(ann), at(bob)], { forking: 'simultaneous' })
     const caller = call()
@@ -276,7 +276,7 @@ describe('several destinations', () => {
     await caller.answered(603)
   })
 
-  it('all challenge: the caller is given all challenges (§16.7 step 7)', async () => {
+  it('combines all challenges (§16.7 step 7)', async () => {
     const [ann, bob] = [await far(), await far()]
     void sendOn([at(ann), at(bob)], { forking: 'simultaneous' })
     const caller = call()
@@ -290,7 +290,7 @@ describe('several destinations', () => {
     expect(realms.join()).toMatch(/realm="a".*realm="b"|realm="b".*realm="a"/)
   })
 
-  it('a redirect is followed when that was asked for', async () => {
+  it('follows a redirect when requested', async () => {
     const [ann, bob] = [await far(), await far()]
     void sendOn(at(ann), { followRedirects: true })
     const caller = call()
@@ -301,7 +301,7 @@ describe('several destinations', () => {
     await caller.answered()
   })
 
-  it('an INVITE that makes no progress is given up (timer C): 408', async () => {
+  it('times out an INVITE without progress (timer C): 408', async () => {
     await serve({ timers: { c: 60 } })
     const ann = await far()
     void sendOn(at(ann))
@@ -313,7 +313,7 @@ describe('several destinations', () => {
   })
 })
 
-it('nothing is left behind, and the application may go meanwhile', async () => {
+it('leaves nothing behind, also when the application disconnects', async () => {
   await serve({ timers: { t1: 5, t2: 20, t4: 20 } })
   const bob = await far()
   void sendOn(at(bob))
@@ -328,7 +328,7 @@ it('nothing is left behind, and the application may go meanwhile', async () => {
   expect(rig.server.stats()).toMatchObject({ pending: 0, dialogs: 0, faults: 0 })
 })
 
-it('records of a call through us', async () => {
+it('writes CDRs of a proxied call', async () => {
   const bob = await far()
   const records: string[] = []
   const ended = new Promise<void>(resolve => {
@@ -374,9 +374,9 @@ describe('decisions', () => {
     [[503, 486], 486],
   ])('of %j the best is %i', (statuses, best) => expect(bestOf(statuses.map(s => response(s)))?.status).toBe(best))
 
-  it('of none there is none', () => expect(bestOf([])).toBeNull())
+  it('has no best response without responses', () => expect(bestOf([])).toBeNull())
 
-  it('a request gets Max-Forwards when it has none, and a response loses our Via only', () => {
+  it('adds Max-Forwards, and removes only its own Via', () => {
     const request = {
       kind: 'request',
       method: 'MESSAGE',

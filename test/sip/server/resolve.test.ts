@@ -62,7 +62,7 @@ const inShort = ({ protocol, remote, name }: Hop): string => `${protocol} ${remo
 const places = async (uri: string, question = all): Promise<string[]> =>
   (await resolveUri(parseUri(uri) as SipUri, question)).map(inShort)
 
-describe('places to try', () => {
+describe('next hops', () => {
   it.each<[string, string[]]>([
     ['sip:a@192.0.2.1', ['udp 192.0.2.1 5060 as 192.0.2.1']],
     ['sip:a@192.0.2.1:5070;transport=TCP', ['tcp 192.0.2.1 5070 as 192.0.2.1']],
@@ -106,7 +106,7 @@ describe('places to try', () => {
     expect(await places('sip:by-naptr.example.com', speaking('udp'))).toHaveLength(2)
   })
 
-  it('a name that leads nowhere rejects', async () => {
+  it('rejects an unresolvable name', async () => {
     await expect(places('sip:nowhere.invalid')).rejects.toThrow('ENOTFOUND')
   })
 })
@@ -128,7 +128,7 @@ describe('order', () => {
     expect(share).toBeLessThan(0.75)
   })
 
-  it('of SRV loses and doubles nobody', () => {
+  it('keeps every SRV record once', () => {
     const record = fc.record({ name: fc.string(), port: fc.nat(), priority: fc.nat(3), weight: fc.nat(3) })
     fc.assert(
       fc.property(fc.array(record, { maxLength: 8 }), fc.double({ min: 0, max: 1, noNaN: true }), (records, chance) => {
@@ -151,7 +151,7 @@ describe('order', () => {
     expect(names(true)).toEqual(['c'])
   })
 
-  it('of the dead: last, until their time is over or they speak', () => {
+  it('dead hosts last, until they answer or time passes', () => {
     const dead = new DeadHosts()
     const [a, b] = ['a', 'b'].map(host => ({ protocol: 'udp' as const, remote: { host, port: 1 } })) as [never, never]
     dead.mark(a, 1000, 5000)
@@ -166,7 +166,7 @@ describe('order', () => {
   })
 })
 
-it('answers are remembered for a while, failures are not', async () => {
+it('caches answers, not failures', async () => {
   let asked = 0
   let now = 0
   const counting: Resolver = {

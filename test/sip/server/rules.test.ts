@@ -20,7 +20,7 @@ const contact = (): string => `Contact: <sip:bob@127.0.0.1:${peer.port}>`
 
 describe('answers of the server itself', () => {
   it.each(['OPTIONS', 'MESSAGE', 'NOTIFY', 'SUBSCRIBE', 'PUBLISH', 'REGISTER', 'REFER', 'INFO'])(
-    '%s outside a dialog is the application’s to answer, when it takes it',
+    'passes %s outside a dialog to the application',
     async method => {
       app.use(method.toLowerCase(), (_req, res) => res.send(method === 'REFER' ? 202 : 200))
       new Caller(peer, uri()).request(method, ['X-Kept: as it came', 'Refer-To: <sip:c@d>', 'Event: presence'])
@@ -28,7 +28,7 @@ describe('answers of the server itself', () => {
     },
   )
 
-  it('an extension that nobody here knows: 420, naming it; those that are known pass', async () => {
+  it('rejects unknown extensions: 420 with Unsupported', async () => {
     app.use('options', (_req, res) => res.send(200))
     new Caller(peer, uri()).request('OPTIONS', ['Require: timer, nothingSupportsThis', 'Require: norThis'])
     expect(headerOf(await peer.response(420), 'Unsupported')).toBe('nothingSupportsThis, norThis')
@@ -36,13 +36,13 @@ describe('answers of the server itself', () => {
     await peer.response(200)
   })
 
-  it('Max-Forwards 0 has arrived (only a proxy would have to send it on)', async () => {
+  it('accepts Max-Forwards 0 as user agent', async () => {
     app.use('options', (_req, res) => res.send(200))
     peer.send(new Caller(peer, uri()).head('OPTIONS').map(line => line.replace('Forwards: 70', 'Forwards: 0')))
     await peer.response(200)
   })
 
-  it('a request that came by two ways is taken once: 482 for the other (§8.2.2.2)', async () => {
+  it('answers 482 to a merged request (§8.2.2.2)', async () => {
     let seen = 0
     const held: SrfResponse[] = []
     const asked = new Promise<void>(resolve =>
@@ -65,7 +65,7 @@ describe('answers of the server itself', () => {
     expect(seen).toBe(2)
   })
 
-  it('an INVITE that nobody could ever call back: 400', async () => {
+  it('rejects an INVITE without usable Contact: 400', async () => {
     app.invite((_req, res) => res.send(486))
     peer.send(new Caller(peer, uri()).head('INVITE', { cseq: 1 }).filter(line => !line.startsWith('Contact')))
     expect((await peer.response(400)).reason).toBe('Missing Contact')
@@ -79,7 +79,7 @@ describe('several applications', () => {
     taker.invite((req, res) => void taker.createUAS(req, res, { localSdp: OURS }).then(d => calls.get(taker)?.push(d)))
   }
 
-  it('take calls in turn, and each gets what belongs to its own', async () => {
+  it('receive calls round-robin and their own dialogs', async () => {
     const other = await rig.app()
     for (const taker of [app, other]) taking(taker)
     const callers: Caller[] = []
@@ -113,7 +113,7 @@ describe('several applications', () => {
     }
   })
 
-  it('the calls of one that is gone go on with another', async () => {
+  it('continue with another when one disconnects', async () => {
     taking(app)
     const caller = new Caller(peer, uri())
     caller.invite()
@@ -159,7 +159,7 @@ describe('records (cdr:attempt, cdr:start, cdr:stop)', () => {
     return { until }
   }
 
-  it('of a call that came in and was ended by the caller', async () => {
+  it('of an inbound call ended by the caller', async () => {
     const { until } = recorded()
     app.invite((req, res) => void app.createUAS(req, res, { localSdp: OURS }))
     const caller = new Caller(peer, uri())
@@ -171,7 +171,7 @@ describe('records (cdr:attempt, cdr:start, cdr:stop)', () => {
     expect(await until(3)).toEqual(['attempt network', 'start application uas', 'stop network normal-release'])
   })
 
-  it('of one that was refused, and one that was canceled', async () => {
+  it('of one rejected and one canceled', async () => {
     const { until } = recorded()
     let refuse = true
     app.invite((_req, res) => {
@@ -197,7 +197,7 @@ describe('records (cdr:attempt, cdr:start, cdr:stop)', () => {
     ])
   })
 
-  it('of calls that go out', async () => {
+  it('of outbound calls', async () => {
     const { until } = recorded()
     const dial = (): Promise<SrfDialog> => app.createUAC(`sip:bob@127.0.0.1:${peer.port}`, { localSdp: OURS })
     const refused = dial()
@@ -219,7 +219,7 @@ describe('records (cdr:attempt, cdr:start, cdr:stop)', () => {
     ])
   })
 
-  it('of one that nobody took', async () => {
+  it('of one that no application handled', async () => {
     const { until } = recorded()
     const caller = new Caller(peer, uri())
     caller.invite()

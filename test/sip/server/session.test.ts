@@ -39,8 +39,8 @@ async function incoming(
   return { caller, dialog: await answered }
 }
 
-describe('a session that the caller refreshes', () => {
-  it('is agreed on in the answer, and lives as long as it is refreshed', async () => {
+describe('a session refreshed by the caller', () => {
+  it('is negotiated, and lasts while refreshed', async () => {
     await serve(1)
     const { caller, dialog } = await incoming(TIMER)
     const ok = await caller.answered()
@@ -65,7 +65,7 @@ describe('a session that the caller refreshes', () => {
     expect(ended).toBe('Session timer expired')
   })
 
-  it('too short a one is refused with what is enough', async () => {
+  it('rejects short intervals: 422', async () => {
     await serve(1)
     const caller = new Caller(peer, uri())
     caller.invite(SDP, ['Supported: timer', 'Session-Expires: 30'])
@@ -73,8 +73,8 @@ describe('a session that the caller refreshes', () => {
   })
 })
 
-describe('a session that we refresh', () => {
-  it('by re-INVITE with our last description; glare is tried again; the peer that is gone is hung up', async () => {
+describe('a session refreshed by us', () => {
+  it('uses re-INVITE with our last SDP, retries after glare, and ends after a timeout', async () => {
     await serve(1)
     const { caller } = await incoming(['Session-Expires: 600;refresher=uas', 'Supported: timer'])
     expect(headerOf(await caller.answered(), 'Session-Expires')).toBe('600;refresher=uas')
@@ -98,7 +98,7 @@ describe('a session that we refresh', () => {
     expect(headerOf(bye, 'Reason')).toContain('Session timer expired')
   })
 
-  it('by UPDATE where the peer takes it, longer when it wants that', async () => {
+  it("uses UPDATE where supported, with the peer's interval", async () => {
     await serve(1)
     const calling = app.createUAC(`sip:bob@127.0.0.1:${peer.port}`, {
       localSdp: OURS,
@@ -139,7 +139,7 @@ describe('a session that we refresh', () => {
   })
 })
 
-describe('who refreshes', () => {
+describe('refresher', () => {
   const request = (method: string, ...headers: [string, string][]): SipRequest => ({
     kind: 'request',
     method,
@@ -186,7 +186,7 @@ describe('who refreshes', () => {
   })
 })
 
-it('an hour with refreshes and re-INVITEs passes in seconds', async () => {
+it('lasts an hour with refreshes and re-INVITEs', async () => {
   await serve(2)
   const { caller, dialog } = await incoming(['Session-Expires: 600;refresher=uas', 'Supported: timer'])
   await caller.answered()

@@ -64,7 +64,7 @@ async function sendScan(peer: Peer): Promise<number> {
   return methods.length + 3
 }
 
-it.each(['udp', 'tcp'] as const)('a scanner over %s gets no answer, whatever it asks, and is counted', async kind => {
+it.each(['udp', 'tcp'] as const)('counts a scanner over %s and never answers it', async kind => {
   const scanner = await (kind === 'udp' ? rig.udpPeer(STRANGER) : rig.tcpPeer(STRANGER))
   const sent = await sendScan(scanner)
   await until(() => rig.server.counters.scanned === sent && rig.server.counters.malformed === 1, 'all of it to be seen')
@@ -75,7 +75,7 @@ it.each(['udp', 'tcp'] as const)('a scanner over %s gets no answer, whatever it 
   expect(rig.server.stats()).toMatchObject({ dialogs: 0, pending: 1, transactions: 1, faults: 0, disallowed: 0 })
 })
 
-it('who has the name of a telephone is asked who it is; once it was let in, it is heard in all else', async () => {
+it("authenticates a softphone's name before further requests", async () => {
   const phone = new Phone(await rig.udpPeer(STRANGER))
   phone.ask('OPTIONS')
   phone.ask('REGISTER', [phone.contact()])
@@ -90,7 +90,7 @@ it('who has the name of a telephone is asked who it is; once it was let in, it i
   expect(asked).toEqual(['REGISTER', 'REGISTER', 'OPTIONS'])
 })
 
-it('a stranger who calls by the name of a telephone ends its own call, and nobody else’s', async () => {
+it("isolates calls of a stranger with a softphone's name", async () => {
   const phone = await rig.udpPeer(STRANGER)
   const head = (method: string, user: string) =>
     new Caller(phone, uri())
@@ -104,7 +104,7 @@ it('a stranger who calls by the name of a telephone ends its own call, and nobod
   expect(asked).toEqual(['INVITE'])
 })
 
-it('who sends too much is dropped before it is read, and others are heard meanwhile', async () => {
+it('drops floods before parsing', async () => {
   const guesser = new Phone(await rig.udpPeer(STRANGER), 'phone-zzzzzzzz')
   for (let n = 0; n < 500; n++) guesser.ask('REGISTER', [guesser.contact()])
   const { flooded } = rig.server.counters
@@ -115,7 +115,7 @@ it('who sends too much is dropped before it is read, and others are heard meanwh
   expect(asked.length).toBeLessThan(250)
 })
 
-it('responses to nothing are read no faster than anybody would answer us', async () => {
+it('limits unsolicited responses', async () => {
   const stranger = await rig.udpPeer(STRANGER)
   const response = ['SIP/2.0 200 OK', ...new Caller(stranger, uri()).head('OPTIONS').slice(1)]
   for (let n = 0; n < 500; n++) stranger.send(response)

@@ -111,13 +111,13 @@ describe('TLS', () => {
     return (error as { res: SrfMessage }).res.get('Warning')
   }
 
-  it('a certificate nobody vouches for is refused, and told why', async () => {
+  it('rejects an untrusted certificate with the reason', async () => {
     const far = kept(await Far.tls(selfSigned(Date.now())))
     const { app } = await tlsRig([])
     expect(await failure(app, far)).toBe('399 sip-server "the certificate is self-signed and not trusted"')
   })
 
-  it.skipIf(lacks('openssl'))('a certificate of another name is refused, and told which', async () => {
+  it.skipIf(lacks('openssl'))('rejects a certificate for another name', async () => {
     const other: Pair = testPair('DNS:pbx.example.com')
     const far = kept(await Far.tls(other))
     const { app } = await tlsRig([other.cert])
@@ -126,14 +126,14 @@ describe('TLS', () => {
     )
   })
 
-  it('one that has expired is refused', async () => {
+  it('rejects an expired certificate', async () => {
     const old = selfSigned(Date.now() - 400 * 86_400_000)
     const far = kept(await Far.tls(old))
     const { app } = await tlsRig([old.cert])
     expect(await failure(app, far)).toBe('399 sip-server "the certificate has expired"')
   })
 
-  it.skipIf(lacks('openssl'))('the name asked for counts, not the host that DNS gave; it goes out as SNI', async () => {
+  it.skipIf(lacks('openssl'))('verifies the requested name, not the SRV target, and sends it as SNI', async () => {
     const named: Pair = testPair('URI:sip:example.com')
     const far = kept(await Far.tls(named))
     const resolver = {
@@ -151,7 +151,7 @@ describe('TLS', () => {
     )
   })
 
-  it('is spoken to whoever comes, and answered on the connection it came by', async () => {
+  it('listens, and answers on the same connection', async () => {
     const { portOf } = await tlsRig([])
     const socket = connectTls({ port: portOf('tls'), host: '127.0.0.1', ca: pair.cert })
     closers.push(() => socket.destroy())
@@ -159,7 +159,7 @@ describe('TLS', () => {
     expect(await text(socket, /\r\n\r\n/)).toMatch(/^SIP\/2\.0 200 /)
   })
 
-  it('who speaks no TLS there disturbs nobody', async () => {
+  it('ignores clients without TLS', async () => {
     const { rig, portOf } = await tlsRig([])
     const socket = open(portOf('tls'))
     socket.write(options('plain'))
@@ -197,7 +197,7 @@ describe('IPv6', () => {
     expect(await text(socket, /\r\n\r\n/)).toContain('Via: SIP/2.0/TCP [2001:db8::1]:9;branch=z9hG4bKv6;received=::1;')
   })
 
-  it('stands beside IPv4 on the same port, each peer getting its own family', async () => {
+  it('shares a port with IPv4', async () => {
     const { app, rig } = await serve({
       listen: [
         { protocol: 'udp', host: '0.0.0.0', port: 0 },
@@ -229,7 +229,7 @@ describe('connections', () => {
     expect(await text(socket, /^\r\nSIP.*\r\n\r\n$/s)).toMatch(/^\r\nSIP\/2\.0 200 /)
   })
 
-  it('requests to the same place share one', async () => {
+  it('share a connection per destination', async () => {
     const { app } = await serve()
     const far = kept(await Far.tcp())
     for (let i = 0; i < 3; i++) {
@@ -240,7 +240,7 @@ describe('connections', () => {
     expect(far.connections).toBe(1)
   })
 
-  it('one address may hold so many, all together so many', async () => {
+  it('limits connections per address and in all', async () => {
     const { rig } = await serve({ limits: { perAddress: 2 } })
     const first = [open(rig.tcpPort), open(rig.tcpPort)]
     await Promise.all(first.map(socket => once(socket, 'connect')))
@@ -256,7 +256,7 @@ describe('connections', () => {
     }
   })
 
-  it('is closed when nothing ever comes, when a message stays half, and when it is long idle', async () => {
+  it('closes silent, stalled and idle connections', async () => {
     const { rig } = await serve({ limits: { unprovenMs: 50, partialMs: 50, idleMs: 150 } })
     await closed(open(rig.tcpPort).resume())
     const half = open(rig.tcpPort)
@@ -311,7 +311,7 @@ describe('framing', () => {
       `${options('x').replace('CSeq', 'X: y\nContent-Length: 99\r\nCSeq')}x\r\n\r\n`,
     ],
   ]
-  it.each(lost)('%s loses the connection, and nobody else', async (_name, bytes) => {
+  it.each(lost)('closes only the connection that sends %s', async (_name, bytes) => {
     const { rig } = await serve()
     const other = open(rig.tcpPort)
     const bad = open(rig.tcpPort)
@@ -322,7 +322,7 @@ describe('framing', () => {
     expect(rig.server.stats().faults).toBe(0)
   })
 
-  it('a length too large waits for no longer than a message may take', async () => {
+  it('closes at an excessive Content-Length', async () => {
     const { rig } = await serve({ limits: { partialMs: 50 } })
     const bad = open(rig.tcpPort)
     bad.write(options('x').replace('Length: 0', 'Length: 1000'))

@@ -52,7 +52,7 @@ describe('an offer with Opus', () => {
     ])
   })
 
-  it('falls to the next of its codecs where the trunk takes no Opus, and to the events of that clock', () => {
+  it('falls back to the next codec with its telephone-event clock', () => {
     expect(answer(LINPHONE, ['PCMA', 'PCMU']).audio).toMatchObject({
       codec: 'PCMU',
       payloadType: 0,
@@ -60,7 +60,7 @@ describe('an offer with Opus', () => {
     })
   })
 
-  it('whose telephone-event has only the wrong clock gets it all the same', () => {
+  it('with telephone-event of another clock is accepted', () => {
     const offer = sdp('m=audio 7078 RTP/AVP 107 101', 'a=rtpmap:107 OPUS/48000/2', 'a=rtpmap:101 telephone-event/8000')
     const { audio, sdp: text } = answer(offer)
     expect(audio).toMatchObject({
@@ -71,7 +71,7 @@ describe('an offer with Opus', () => {
     expect(text).toContain('a=rtpmap:101 telephone-event/8000')
   })
 
-  it.each(['opus/16000', 'opus/8000/2', 'opus/48000/2x', 'opus'])('is none as %s', name => {
+  it.each(['opus/16000', 'opus/8000/2', 'opus/48000/2x', 'opus'])('is not recognised as %s', name => {
     expect(answerOffer(sdp('m=audio 6000 RTP/AVP 96', `a=rtpmap:96 ${name}`), local())).toEqual({
       ok: false,
       code: 'no_common_codec',
@@ -84,12 +84,12 @@ describe('G.722', () => {
     ['by its number alone', ['m=audio 6000 RTP/AVP 9']],
     ['by the clock of the rule', ['m=audio 6000 RTP/AVP 9', 'a=rtpmap:9 G722/8000']],
     ['by the rate that it really has', ['m=audio 6000 RTP/AVP 99', 'a=rtpmap:99 g722/16000']],
-  ])('is known %s', (_name, media) => {
+  ])('is recognised %s', (_name, media) => {
     expect(answer(sdp(...media)).audio).toMatchObject({ codec: 'G722' })
     expect(answer(sdp(...media)).sdp).toMatch(/a=rtpmap:\d+ G722\/8000\r\n/)
   })
 
-  it('makes a leg of 16 kHz, and so does an answer that is still due', () => {
+  it('yields a 16 kHz leg', () => {
     const { audio } = answer(sdp('m=audio 6000 RTP/AVP 9'))
     expect([sampleRateOf(audio, local()), sampleRateOf(null, local()), sampleRateOf(null, local(['PCMA']))]).toEqual([
       16_000, 16_000, 8000,
@@ -98,7 +98,7 @@ describe('G.722', () => {
 })
 
 describe('the order', () => {
-  it('is that of who offers', () => {
+  it('follows the offerer', () => {
     expect(answer(sdp('m=audio 6000 RTP/AVP 8 9 0')).audio.codec).toBe('PCMA')
     expect(answer(sdp('m=audio 6000 RTP/AVP 9 8 0')).audio.codec).toBe('G722')
   })
@@ -111,14 +111,14 @@ describe('the order', () => {
 })
 
 describe('comfort noise', () => {
-  it('that is offered is not agreed to: a far end that sends all its sound is heard best', () => {
+  it('is not accepted from the far end', () => {
     expect(answer(sdp('m=audio 6000 RTP/AVP 0 13', 'a=rtpmap:13 CN/8000')).sdp).toContain('m=audio 4000 RTP/AVP 0\r\n')
     expect(makeOffer(local())).not.toContain(' 13')
   })
 })
 
 describe('an answer to our offer', () => {
-  it('may name several codecs, and numbers of its own: each way has its own', () => {
+  it('may list several codecs with own payload types', () => {
     const text = sdp(
       'm=audio 6000 RTP/AVP 120 9 0 97',
       'a=rtpmap:120 opus/48000/2',
@@ -134,7 +134,7 @@ describe('an answer to our offer', () => {
     expect(params.receive!.dtmfPayloadTypes).toEqual([101, 110, 97])
   })
 
-  it('with a codec that we did not offer is none', () => {
+  it('with a codec that was not offered is rejected', () => {
     expect(readAnswer(sdp('m=audio 6000 RTP/AVP 9'), local(['PCMU']))).toEqual({ ok: false, code: 'no_common_codec' })
   })
 })
@@ -157,18 +157,18 @@ describe('packet times', () => {
     ['a=ptime:50', 'opus', 40],
     ['a=ptime:60', 'opus', 60],
     ['a=maxptime:10', 'opus', 10],
-  ])('%s for %s is %i ms', (line, codec, ptime) => {
+  ])('packet time of %s for %s is %i ms', (line, codec, ptime) => {
     const media =
       codec === 'opus' ? ['m=audio 6000 RTP/AVP 96', 'a=rtpmap:96 opus/48000/2'] : ['m=audio 6000 RTP/AVP 0']
     expect(answer(sdp(...media, line)).audio.ptime).toBe(ptime)
   })
 
-  it('is the lesser of the two wishes', () => {
+  it('is the smaller of both preferences', () => {
     expect(answer(sdp('m=audio 6000 RTP/AVP 0', 'a=ptime:60', 'a=maxptime:40')).audio.ptime).toBe(40)
   })
 })
 
-it('two of us agree, whatever each of them takes', () => {
+it('is agreed between two of our own', () => {
   const some = fc.shuffledSubarray([...ALL], { minLength: 1 })
   fc.assert(
     fc.property(some, some, (ours, theirs) => {

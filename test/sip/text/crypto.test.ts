@@ -154,7 +154,7 @@ describe('an offer is answered', () => {
     expect(send.base64()).not.toBe(KEY)
   })
 
-  it('with the name of the suite as it was written', () => {
+  it('keeps the spelling of the suite', () => {
     const result = answerOffer(sdp('RTP/SAVP', [crypto(1, 'AES_CM_256_HMAC_SHA1_80', KEY_256)]), local('optional'))
     expect(result.ok && linesOf(result.sdp, 'crypto')[0]).toMatch(/^a=crypto:1 AES_CM_256_HMAC_SHA1_80 /)
   })
@@ -170,7 +170,7 @@ describe('an offer is answered', () => {
     expect(answered('passive', [])).toEqual(['a=setup:active', fingerprint])
   })
 
-  it('in the role of before, when the peer leaves it to us again', () => {
+  it('keeps the DTLS role when actpass is offered again', () => {
     const ours = local('optional')
     const first = answerOffer(sdp('UDP/TLS/RTP/SAVP', ['a=setup:passive', DTLS[1]!]), ours)
     if (!first.ok) throw new Error(first.code)
@@ -178,7 +178,7 @@ describe('an offer is answered', () => {
     expect(again.ok && again.audio.security).toMatchObject({ kind: 'dtls', role: 'client' })
   })
 
-  it('an encrypted stream is taken before one that is not', () => {
+  it('prefers an encrypted stream', () => {
     const text = `${sdp('RTP/AVP', [])}m=audio 6002 RTP/SAVP 0\r\n${crypto()}\r\n`
     const ports = (policy: SrtpPolicy) => {
       const result = answerOffer(text, local(policy))
@@ -198,7 +198,7 @@ describe('our offer', () => {
     expect(linesOf(seen[1]!, 'setup')).toEqual(['a=setup:actpass'])
   })
 
-  it('has keys of its own for each call, which stay for the call', () => {
+  it('has fresh keys per call', () => {
     const [a, b] = [local('required'), local('required')]
     expect(linesOf(makeOffer(a), 'crypto')).toEqual(linesOf(makeOffer({ ...a, version: 2 }), 'crypto'))
     expect(linesOf(makeOffer(a), 'crypto')).not.toEqual(linesOf(makeOffer(b), 'crypto'))
@@ -222,7 +222,7 @@ describe('our offer', () => {
     expect([read('optional'), read('required')]).toEqual([optional, required])
   })
 
-  it('answered in the manner of the other end, gives both the same keys', () => {
+  it('yields the same keys at both ends', () => {
     const [a, b] = [local('required', null), local('optional', null)]
     const answer = answerOffer(makeOffer(a), b)
     if (!answer.ok) throw new Error(answer.code)

@@ -18,14 +18,14 @@ describe('a byte stream is cut into messages', () => {
     expect(events).toEqual([first, second, first].map(bytes => ({ type: 'message', bytes })))
   })
 
-  it.each([1, 2, 3, 100])('tells pings from line ends between messages, in chunks of %i', size => {
+  it.each([1, 2, 3, 100])('separates keep-alives from blank lines in chunks of %i', size => {
     const events = feed(Buffer.concat([Buffer.from('\r\n\r\n'), first, Buffer.from('\r\n\r\n'), second]), size)
     expect(events.map(event => event.type)).toEqual(['ping', 'message', 'ping', 'message'])
     const lone = feed(Buffer.concat([Buffer.from('\r\n'), first]), size)
     expect(lone.map(event => event.type)).toEqual(['message'])
   })
 
-  it('takes a message without Content-Length as one without body', () => {
+  it('accepts a message without Content-Length', () => {
     expect(feed(message(OPTIONS), 50)).toHaveLength(1)
   })
 
@@ -34,7 +34,7 @@ describe('a byte stream is cut into messages', () => {
     ['no number', message([...OPTIONS, 'Content-Length: x']), 'bad_content_length'],
     ['a huge body', message([...OPTIONS, 'Content-Length: 99999999']), 'body_too_large'],
     ['an endless head', Buffer.alloc(70_000, 65), 'head_too_large'],
-  ])('%s breaks the stream for good', (_name, bytes, code) => {
+  ])('closes the stream at %s', (_name, bytes, code) => {
     const framer = new StreamFramer()
     expect(framer.push(bytes)).toEqual([{ type: 'broken', code }])
     expect(framer.push(first)).toEqual([])

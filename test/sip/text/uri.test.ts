@@ -14,7 +14,7 @@ describe('URIs', () => {
     'sip:[2001:db8::1]:5070;lr',
     'tel:+1-201-555-0123;phone-context=example.com',
     'urn:service:sos',
-  ])('%s is written as it was read', text => {
+  ])('round-trips %s', text => {
     const uri = parseUri(text)
     expect(uri).not.toBeNull()
     expect(formatUri(uri!)).toBe(text)
@@ -32,7 +32,7 @@ describe('URIs', () => {
     'sip:[::1',
     'sip:a@b@c',
     ':x',
-  ])('"%s" is none', text => expect(parseUri(text)).toBeNull())
+  ])('rejects "%s"', text => expect(parseUri(text)).toBeNull())
 
   it('keeps parameters apart by flag and value', () => {
     const uri = parseUri('sip:h;lr;transport=TCP')
@@ -60,7 +60,7 @@ describe('name-addr', () => {
     expect(parseNameAddr(formatNameAddr(addr!))).toEqual(addr)
   })
 
-  it.each(['<sip:a@b', '"a <sip:a@b>', '<sip:a@b> junk', 'nothing'])('%s is none', text => {
+  it.each(['<sip:a@b', '"a <sip:a@b>', '<sip:a@b> junk', 'nothing'])('rejects %s', text => {
     expect(parseNameAddr(text)).toBeNull()
   })
 })

@@ -34,7 +34,7 @@ describe('a call', () => {
     ['SHA-256', 'realm="r", nonce="n1", qop="auth,auth-int", algorithm=SHA-256, opaque="o"'],
     ['SHA-256-sess', 'realm="r", nonce="n1", qop="auth", algorithm=SHA-256-sess'],
     ['MD5-sess', 'realm="r", nonce="n1", qop="auth", algorithm=MD5-sess'],
-  ])('is proven by %s, as the same call under the next number', async (_name, words) => {
+  ])('authenticates by %s in the same call with the next CSeq', async (_name, words) => {
     const { result } = bench.dial(peer, account)
     const first = await peer.request('INVITE')
     expect(headerOf(first, 'Authorization')).toBeNull()
@@ -58,7 +58,7 @@ describe('a call', () => {
     reply(peer, await peer.request('BYE'), '200 OK')
   })
 
-  it('answers the stronger of two challenges', async () => {
+  it('answers the stronger challenge', async () => {
     const { result } = bench.dial(peer, account)
     const strong = ['WWW-Authenticate: Digest realm="r", nonce="n2", qop="auth", algorithm=SHA-256']
     challenge(await peer.request('INVITE'), 'realm="r", nonce="n1", qop="auth"', strong)
@@ -68,7 +68,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ failure: { reason: 'busy' } })
   })
 
-  it('takes a new nonce when the old had become stale, once', async () => {
+  it('accepts one new nonce when stale', async () => {
     const { result } = bench.dial(peer, account)
     for (const nonce of ['n1', 'n2', 'n3']) {
       const invite = await peer.request('INVITE')
@@ -78,7 +78,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ failure: { reason: 'auth_failed', sipCode: 401 } })
   })
 
-  it('proves itself to a proxy and to the server behind it', async () => {
+  it('authenticates to a proxy and to the server behind it', async () => {
     const { result } = bench.dial(peer, account)
     const proxy = ['Proxy-Authenticate: Digest realm="proxy", nonce="p", qop="auth"']
     reply(peer, await peer.request('INVITE'), '407 Prove It', proxy)
@@ -92,7 +92,7 @@ describe('a call', () => {
     await result
   })
 
-  it('with a challenge that we cannot answer is told so in words, and not repeated', async () => {
+  it('reports an unsupported challenge once', async () => {
     for (const [words, told] of [
       ['realm="r", nonce="n", qop="auth-int"', 'an authentication method that we do not support'],
       ['realm="r", nonce="n", algorithm=AKAv1-MD5', 'an authentication method that we do not support'],
@@ -106,7 +106,7 @@ describe('a call', () => {
     expect(bench.log.lines.join('\n')).not.toMatch(/pass/)
   })
 
-  it('is canceled between challenge and proof: the second INVITE gets its CANCEL', async () => {
+  it('cancels the second INVITE after a challenge', async () => {
     const { result, abort } = bench.dial(peer, account)
     challenge(await peer.request('INVITE'), 'realm="r", nonce="n"')
     const second = await peer.request('INVITE')
@@ -119,7 +119,7 @@ describe('a call', () => {
     expect(await result).toMatchObject({ failure: { status: 'canceled', sipCode: 487 } })
   })
 
-  it('whose BYE is challenged is ended by a proven one', async () => {
+  it('authenticates a challenged BYE', async () => {
     const { result } = bench.dial(peer, account)
     answer(await peer.request('INVITE'))
     const outcome = await result
@@ -141,7 +141,7 @@ describe('a registration', () => {
   const trunk = () => trunkPlan(peer, { ...account, mode: 'register' })
   const registered = ['Contact: <sip:user@127.0.0.1>;expires=3600']
 
-  it('is proven, and a nonce for the next time is kept: it is taken back without another challenge', async () => {
+  it('authenticates, and reuses the next nonce to unregister', async () => {
     bench.setTrunks(trunk())
     const first = await peer.request('REGISTER')
     challenge(first, 'realm="r", nonce="n1", qop="auth", algorithm=SHA-256')
@@ -157,7 +157,7 @@ describe('a registration', () => {
     await closing
   })
 
-  it('with a wrong password is tried twice, told in words, and left for a minute', async () => {
+  it('reports a wrong password after two attempts, and waits a minute', async () => {
     bench.setTrunks(trunk())
     for (const nonce of ['a', 'b']) challenge(await peer.request('REGISTER'), `realm="r", nonce="${nonce}"`)
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
@@ -165,7 +165,7 @@ describe('a registration', () => {
     expect(peer.received).toEqual([])
   })
 
-  it('of another realm than the one set is told apart', async () => {
+  it('reports a different realm', async () => {
     bench.setTrunks({ ...trunk(), realm: 'mine' })
     challenge(await peer.request('REGISTER'), 'realm="theirs", nonce="n"')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
@@ -173,10 +173,10 @@ describe('a registration', () => {
   })
 })
 
-describe('where the proof goes', () => {
+describe('target of the credentials', () => {
   const from = (source_address: string, source_port = 5070) => ({ source_address, source_port }) as SipIn
 
-  it('is who asked for it, where a name may lead elsewhere', () => {
+  it('is the challenger after DNS failover', () => {
     expect(challengerUri(from('192.0.2.1'), 'sip:carrier.example')).toBe('sip:192.0.2.1:5070')
     expect(challengerUri(from('2001:db8::1'), 'sip:a@h;transport=tcp')).toBe('sip:[2001:db8::1]:5070;transport=tcp')
     expect(challengerUri(from('192.0.2.1'), 'sip:192.0.2.9:5060')).toBeNull()

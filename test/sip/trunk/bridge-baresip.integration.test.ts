@@ -49,7 +49,7 @@ afterEach(async () => {
 
 const over = () => ({ bench, peer, sound, trunk: { port: phone.port, transfer: 'bridge' } }) as const
 
-it('answers, hears the caller and is heard, in another codec; and its hang-up ends the call', async () => {
+it('answers with another codec, audio both ways, and ends the call by hanging up', async () => {
   const { record } = await asked(over())
   await phone.wait('CALL_INCOMING')
   await phone.command('accept')
@@ -61,7 +61,7 @@ it('answers, hears the caller and is heard, in another codec; and its hang-up en
   expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
 })
 
-it('is hung up on when the caller leaves', async () => {
+it('is hung up when the caller leaves', async () => {
   const { caller, record } = await asked(over())
   await phone.wait('CALL_INCOMING')
   await phone.command('accept')
@@ -81,7 +81,7 @@ it('declines, and the agent speaks again', async () => {
   expect((await record()).ended_reason).toBe('caller_hangup')
 })
 
-it('rings no more when the caller hangs up', async () => {
+it('stops ringing when the caller hangs up', async () => {
   const { caller, record } = await asked(over())
   await phone.wait('CALL_INCOMING')
   caller.request('BYE')

@@ -36,7 +36,7 @@ const progress = (invite: SipRequest, status = '183 Session Progress') =>
 const given = (over: Parameters<typeof asked>[0]['target'] = {}) =>
   asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' }, target: { to: '+4930123456', ...over } })
 
-it('is their own ringing, in place of ours, and not an answer', async () => {
+it('replaces our ringback', async () => {
   const { caller, told } = await given()
   const invite = await peer.request('INVITE')
   reply(peer, invite, '180 Ringing', [contact()])
@@ -57,7 +57,7 @@ it('is their own ringing, in place of ours, and not an answer', async () => {
   reply(peer, await peer.request('BYE'), '200 OK')
 })
 
-it('is what the network says of their number; then the caller is with the agent again', async () => {
+it("carries the network's announcement", async () => {
   const { caller, tts, told, record } = await given()
   const invite = await peer.request('INVITE')
   progress(invite)
@@ -74,7 +74,7 @@ it('is what the network says of their number; then the caller is with the agent 
   expect(await record()).toMatchObject({ ended_reason: 'caller_hangup' })
 })
 
-it('is nothing where they are told first who calls: music goes on', async () => {
+it('is not connected before an announcement', async () => {
   const { caller, record } = await given({ announce: 'Somebody calls.' })
   const invite = await peer.request('INVITE')
   progress(invite)

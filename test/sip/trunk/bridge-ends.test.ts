@@ -43,9 +43,9 @@ const takeBye = async () => {
   return headerOf(bye, 'Call-ID')
 }
 
-describe('two who are joined', () => {
+describe('joined legs', () => {
   it.each<EndedReason>(['balance_exhausted', 'engine_shutdown', 'api_hangup'])(
-    'are both hung up by %s, and that is the reason; the talk till then is paid',
+    'are both ended by %s, with that reason and billed until then',
     async reason => {
       const { call, caller, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
       const invite = await answerTarget()
@@ -60,7 +60,7 @@ describe('two who are joined', () => {
     },
   )
 
-  it('of whom one falls silent: the record says that the sound died, and that the agent had done its part', async () => {
+  it('ended by RTP timeout after the agent had finished', async () => {
     await bench.close()
     bench = await Bench.start({}, { mediaTimeoutMs: 2500 })
     peer = await bench.rig.udpPeer()
@@ -74,7 +74,7 @@ describe('two who are joined', () => {
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'media_timeout' })
   })
 
-  it('whose signalling server is lost: the call is over and told as broken', async () => {
+  it('lost with their SIP server are reported as failed', async () => {
     const { record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
     await answerTarget()
     await callerSound.hears(TARGET_HZ)
@@ -83,8 +83,8 @@ describe('two who are joined', () => {
   })
 })
 
-describe('a call that ends while another rings', () => {
-  it.each<EndedReason>(['engine_shutdown', 'api_hangup'])('by %s takes that back', async reason => {
+describe('end of a call while the target rings', () => {
+  it.each<EndedReason>(['engine_shutdown', 'api_hangup'])('by %s cancels the target', async reason => {
     const { call, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
@@ -99,8 +99,8 @@ describe('a call that ends while another rings', () => {
   })
 })
 
-describe('who is asked for', () => {
-  it('may hold the call and come back: the caller hears their music meanwhile, and no word is made of it', async () => {
+describe('the target', () => {
+  it('may hold and resume with music that is not transcribed', async () => {
     const { caller, record } = await asked({ bench, peer, sound: callerSound, trunk: { transfer: 'bridge' } })
     const invite = await answerTarget()
     await callerSound.hears(TARGET_HZ)

@@ -58,8 +58,8 @@ const takeBye = async () => {
   return headerOf(bye, 'Call-ID')
 }
 
-describe('a call given to a telephone', () => {
-  it.each(['405 Not Here', '501 Not Ever', '603 No'])('over a carrier that says %s to REFER is bridged', async line => {
+describe('a call transferred to a phone', () => {
+  it.each(['405 Not Here', '501 Not Ever', '603 No'])('bridges when the carrier answers REFER with %s', async line => {
     const { caller, record, told, events } = await asked()
     const refer = await peer.request('REFER')
     expect(headerOf(refer, 'Refer-To')).toContain('+12025550199')
@@ -80,7 +80,7 @@ describe('a call given to a telephone', () => {
     expect(turns.filter(({ turn }) => turn.role === 'agent')).toHaveLength(1) // the greeting, and no more
   })
 
-  it('that they hang up is over for the caller too', async () => {
+  it('ended by the target ends for the caller, too', async () => {
     const { record } = await asked({ trunk: { transfer: 'bridge' } })
     const { bye } = await answerTarget()
     await callerSound.hears(TARGET_HZ)
@@ -90,7 +90,7 @@ describe('a call given to a telephone', () => {
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
   })
 
-  it('waits with music, then with their ringing; keys go through, both ways, and into no transcript', async () => {
+  it('plays music, then ringing; passes DTMF without transcribing it', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     const before = callerSound.loud
@@ -116,7 +116,7 @@ describe('a call given to a telephone', () => {
     ['603 Decline', 'They declined the call.'],
     ['404 Nobody', 'Their number does not exist.'],
     ['500 Broken', 'They could not be reached.'],
-  ])('who does not take it (%s): the agent says so, and the caller is still there', async (line, words) => {
+  ])('that is not answered (%s): the agent reports it to the caller', async (line, words) => {
     const { caller, tts, record, told } = await asked({ trunk: { transfer: 'bridge' } })
     reply(peer, await peer.request('INVITE'), line)
     await peer.request('ACK')
@@ -127,7 +127,7 @@ describe('a call given to a telephone', () => {
     expect((await record()).ended_reason).toBe('caller_hangup')
   })
 
-  it('is canceled when the caller hangs up while it rings', async () => {
+  it('is canceled when the caller hangs up during ringing', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
@@ -137,7 +137,7 @@ describe('a call given to a telephone', () => {
     expect(await record()).toMatchObject({ ended_reason: 'caller_hangup', tool_calls: [{ status: 'failed' }] })
   })
 
-  it('whose answer crosses the hang-up is hung up', async () => {
+  it('answered during the hangup is hung up', async () => {
     const { caller, record } = await asked({ trunk: { transfer: 'bridge' } })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing', [contact()])
@@ -150,7 +150,7 @@ describe('a call given to a telephone', () => {
     await record()
   })
 
-  it('by a SIP address goes to it by way of the trunk', async () => {
+  it('to a SIP address uses the trunk', async () => {
     const to = 'sip:desk@pbx.example;transport=udp'
     await asked({ trunk: { transfer: 'bridge' }, target: { to } })
     const invite = await peer.request('INVITE')
@@ -160,10 +160,10 @@ describe('a call given to a telephone', () => {
   })
 })
 
-describe('a call that is announced', () => {
+describe('an announced transfer', () => {
   const target = { announce: 'A caller for you. {{about}}. Please wait.' }
 
-  it('is said to who answers, while the caller waits; then the carrier connects the two, and we leave', async () => {
+  it('plays to the target; then the carrier connects both', async () => {
     const { caller, record, tts } = await asked({ target })
     const { invite } = await answerTarget()
     const from = callerSound.heard.length
@@ -189,7 +189,7 @@ describe('a call that is announced', () => {
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'transferred' })
   })
 
-  it('stays with us where the carrier replaces nobody', async () => {
+  it('is bridged where the carrier supports no Replaces', async () => {
     const { caller, record } = await asked({ target: { announce: 'A call.' } })
     const { invite } = await answerTarget()
     await refuse('420 Bad Extension')
@@ -199,7 +199,7 @@ describe('a call that is announced', () => {
     expect((await record()).ended_reason).toBe('transferred')
   })
 
-  it('to who hangs up in the middle of it comes back', async () => {
+  it('returns to the agent when the target hangs up during it', async () => {
     const { caller, tts, record } = await asked({ target })
     const { bye } = await answerTarget()
     await targetSound.hears(AGENT_HZ)

@@ -80,7 +80,7 @@ describe('responses', () => {
 })
 
 describe('challenges', () => {
-  it('are read one by one from a header, whatever stands between them', () => {
+  it('are parsed from combined headers', () => {
     const found = parseChallenges(
       'Negotiate, Basic realm="x", DIGEST Realm="a, \\"b\\"" , nonce="n=1,2",qop="auth,auth-int",stale=TRUE,' +
         'Digest realm="c", nonce=n2, algorithm=SHA-256, domain="sip:<x>", Digest realm="no nonce"',
@@ -94,7 +94,7 @@ describe('challenges', () => {
     }
   })
 
-  it('the strongest that we know is chosen, the first of equals, and none that asks for more than we do', () => {
+  it('selects the strongest supported challenge', () => {
     const of = (algorithm: string | null, qop = ['auth']) => challenge({ algorithm, qop })
     const [md, sha, session] = [of(null), of('sha-256'), of('SHA-256-sess')]
     expect(strongest([md, sha, session])).toBe(sha)
@@ -123,7 +123,7 @@ describe('credentials', () => {
     return new Credentials({ username: 'u', password: 'p', realm }, () => `c${++made}`)
   }
 
-  it('count the uses of a nonce, and begin anew with another', () => {
+  it('count nonce uses and restart with another', () => {
     const credentials = fresh()
     expect(credentials.headers('REGISTER', 'sip:h')).toEqual({})
     expect(credentials.exchange().challenged(asks('realm="r", nonce="a", qop="auth"'))).toBe('answer')
@@ -133,7 +133,7 @@ describe('credentials', () => {
     expect(credentials.headers('REGISTER', 'sip:h')['Authorization']).toMatch(/nonce="b".*cnonce="c2".*nc=00000001/)
   })
 
-  it('a wrong password is told at the second challenge; a nonce that became old is answered once more', () => {
+  it('reports a wrong password at the second challenge; a stale nonce once more', () => {
     const wrong = fresh().exchange()
     expect([1, 2].map(n => wrong.challenged(asks(`realm="r", nonce="${n}"`)))).toEqual(['answer', 'rejected'])
     const stale = fresh().exchange()
@@ -141,7 +141,7 @@ describe('credentials', () => {
     expect(results).toEqual(['answer', 'answer', 'rejected', 'rejected'])
   })
 
-  it('a proxy and the server behind it are both answered', () => {
+  it('answers a proxy and the server behind it', () => {
     const credentials = fresh()
     const exchange = credentials.exchange()
     const proxy = response(407, { 'Proxy-Authenticate': 'Digest realm="proxy", nonce="1"' })
@@ -151,13 +151,13 @@ describe('credentials', () => {
     expect(exchange.challenged(proxy)).toBe('rejected')
   })
 
-  it('are for their realm, where one is set', () => {
+  it('apply to their realm', () => {
     expect(fresh('mine').exchange().challenged(asks('realm="other", nonce="1"'))).toBe('other_realm')
     const both = asks('realm="other", nonce="1", algorithm=SHA-256, Digest realm="mine", nonce="2"')
     expect(fresh('mine').exchange().challenged(both)).toBe('answer')
   })
 
-  it('what we cannot answer is said so', () => {
+  it('reports unsupported challenges', () => {
     for (const text of ['realm="r", nonce="1", qop="auth-int"', 'realm="r", nonce="1", algorithm=Token', 'nonsense']) {
       expect(fresh().exchange().challenged(asks(text))).toBe('unsupported')
     }

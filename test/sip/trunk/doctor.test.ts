@@ -137,7 +137,7 @@ describe('a call that is refused', () => {
     ['busy', 'busy', {}, [says('486 Busy Here')]],
     ['declined', 'declined', {}, [says('603 Decline')]],
     ['no_answer', 'switched off', {}, [says('480 Temporarily Unavailable')]],
-  ])('is told as %s: %s', async (code, words, over, answers) => {
+  ])('is diagnosed as %s: %s', async (code, words, over, answers) => {
     const { diagnosis, messages } = await refused(over, { from: '+12025550111' }, ...answers)
     expect(diagnosis?.message).toContain(words)
     expect(diagnosis?.code).toBe(code)
@@ -146,7 +146,7 @@ describe('a call that is refused', () => {
     expect(shown.at(-1)).toMatchObject({ sent: false, generated: false, source: `127.0.0.1:${peer.port}` })
   })
 
-  it('is told as out of reach when nobody listens', async () => {
+  it('is diagnosed as transport_refused', async () => {
     const free = createServer().listen(0, '127.0.0.1')
     await once(free, 'listening')
     const { port } = free.address() as { port: number }
@@ -162,7 +162,7 @@ describe('a call that is refused', () => {
     ])
   })
 
-  it('is told as of a wrong certificate when that names somebody else', async () => {
+  it('is diagnosed as tls_name_mismatch', async () => {
     const server = createTlsServer(selfSigned(Date.now())).listen(0, '127.0.0.2')
     await once(server, 'listening')
     closers.push(() => server.close())
@@ -173,7 +173,7 @@ describe('a call that is refused', () => {
     expect(traceOf(plan.call_id, 'trunk_unreachable').diagnosis?.code).toMatch(/^tls_(?:name_mismatch|untrusted)$/)
   })
 
-  it('is told as unanswered when nothing comes back', async () => {
+  it('is diagnosed as no_response', async () => {
     const plan = { call_id: randomUUID(), ring_timeout_ms: 300 }
     const { result } = bench.dial(peer, {}, plan)
     await peer.request('INVITE')
@@ -201,12 +201,12 @@ describe('a call that is answered', () => {
     return traceOf(plan.call_id, reason, stats(media))
   }
 
-  it('is told as one-way when we send and nothing comes', async () => {
+  it('is diagnosed as one_way_audio when nothing is received', async () => {
     const { diagnosis } = await answered('127.0.0.1', SDP, { packets_received: 0 }, 'media_timeout')
     expect(diagnosis).toMatchObject({ code: 'one_way_audio', message: expect.stringContaining('500 audio packets') })
   })
 
-  it('is told as behind NAT when the far end wants its sound at a private address', async () => {
+  it('is diagnosed as nat_address when the SDP has a private address', async () => {
     const { diagnosis } = await answered(
       '127.0.0.1',
       SDP.replaceAll('127.0.0.1', '10.9.8.7'),
@@ -216,7 +216,7 @@ describe('a call that is answered', () => {
     expect(diagnosis).toMatchObject({ code: 'nat_address', message: expect.stringContaining('10.9.8.7') })
   })
 
-  it('is told as of no common codec when the answer brings another', async () => {
+  it('is diagnosed as codec_refused when the answer has another codec', async () => {
     const plan = { call_id: randomUUID() }
     const { result } = bench.dial(peer, { codecs: ['PCMA'] }, plan)
     reply(peer, await peer.request('INVITE'), '200 OK', [contact(), sdpType], SDP)
@@ -225,7 +225,7 @@ describe('a call that is answered', () => {
     expect(diagnosis).toMatchObject({ code: 'codec_refused', message: expect.stringMatching(/PCMU.*PCMA/) })
   })
 
-  it('of which nothing is wrong has no diagnosis: every message is there, in order, with both ends', async () => {
+  it('without a fault has no diagnosis and a complete trace', async () => {
     const far = await FarMedia.open()
     closers.push(() => far.close())
     const { diagnosis, messages, omitted } = await answered('127.0.0.1', far.sdp(), {}, 'agent_hangup')
@@ -247,7 +247,7 @@ describe('a call that is answered', () => {
 })
 
 describe('a call that comes in', () => {
-  it('whose answer is never confirmed is told as without ACK', async () => {
+  it('without ACK is diagnosed as no_ack', async () => {
     const trunk = trunkPlan(peer)
     bench.setTrunks(trunk)
     const caller = new Caller(peer, 'sip:+12025550100@127.0.0.1')
@@ -264,7 +264,7 @@ describe('a call that comes in', () => {
     expect(messages[diagnosis!.evidence[1]!]).toMatchObject({ sent: true, text: expect.stringMatching(/^BYE /) })
   })
 
-  it('and is given up by the caller is told so', async () => {
+  it('canceled by the caller is diagnosed', async () => {
     bench.setTrunks(trunkPlan(peer))
     const caller = new Caller(peer, 'sip:+12025550100@127.0.0.1')
     caller.invite()
@@ -300,7 +300,7 @@ describe('a check', () => {
   const summary = (report: { checks: readonly { name: string; ok: boolean }[] }) =>
     report.checks.map(({ name, ok }) => `${name} ${ok}`)
 
-  it('of a good trunk finds nothing, and registers nothing', async () => {
+  it('passes a working trunk without registering', async () => {
     const contacts: (string | undefined)[] = []
     serve({
       OPTIONS: fine,
@@ -334,7 +334,7 @@ describe('a check', () => {
     expect(summary(report)).toEqual(['options true', 'register false'])
   })
 
-  it('names a registrar that finds every registration too brief, by the registration that is tried', async () => {
+  it('reports a registrar that rejects every interval', async () => {
     const trunk = trunkPlan(peer, registering)
     serve({
       OPTIONS: fine,
@@ -350,7 +350,7 @@ describe('a check', () => {
     expect(report.diagnosis?.message).toContain('900000')
   })
 
-  it('is not misled by a registration that is under way', async () => {
+  it('ignores a registration in progress', async () => {
     const trunk = trunkPlan(peer, registering)
     const waits = Promise.withResolvers<void>()
     const isProven = (request: SipRequest) => request.headers.some(([name]) => name === 'Authorization')
@@ -369,7 +369,7 @@ describe('a check', () => {
     expect(report.messages.filter(({ text }) => /^Contact:/m.test(text) && text.startsWith('REGISTER'))).toEqual([])
   })
 
-  it('names a clock that is wrong', async () => {
+  it('reports a wrong clock', async () => {
     serve({
       OPTIONS: request =>
         reply(peer, request, '200 OK', [`Date: ${new Date(Date.now() + 5 * 3600_000).toUTCString()}`]),
@@ -381,13 +381,13 @@ describe('a check', () => {
     })
   })
 
-  it('forgives who answers no OPTIONS but does answer REGISTER', async () => {
+  it('accepts hosts that answer REGISTER but not OPTIONS', async () => {
     serve({ REGISTER: challenged(fine) })
     const report = await bench.edge.check(trunkPlan(peer, registering))
     expect(report).toMatchObject({ ok: true, diagnosis: null })
   })
 
-  it('tells the address that a carrier beyond a NAT sees', async () => {
+  it('reports the public address that the carrier sees', async () => {
     serve({
       OPTIONS: request => {
         const headers = request.headers.map(
@@ -405,7 +405,7 @@ describe('a check', () => {
     expect(report.diagnosis).toBeNull()
   })
 
-  it('names a host that DNS does not know, and a port that is closed', async () => {
+  it('reports an unknown host and a closed port', async () => {
     const unknown = await bench.edge.check(trunkPlan(peer, { host: 'nowhere.invalid' }))
     expect(unknown).toMatchObject({ ok: false, diagnosis: { code: 'dns_failed' }, messages: [] })
     const closed = await bench.edge.check(trunkPlan({ port: 1 }, { transport: 'tcp' }))
@@ -413,7 +413,7 @@ describe('a check', () => {
     expect(summary(closed)).toEqual(['connect false'])
   })
 
-  it('names a certificate that is for another name', async () => {
+  it('reports a certificate for another name', async () => {
     const server = createTlsServer(selfSigned(Date.now())).listen(0, '127.0.0.2')
     await once(server, 'listening')
     closers.push(() => server.close())
@@ -423,7 +423,7 @@ describe('a check', () => {
     expect(report.checks.find(({ name }) => name === 'certificate')?.ok).toBe(false)
   })
 
-  it('names a port that speaks no TLS', async () => {
+  it('reports a port without TLS', async () => {
     const plain = createServer(socket => socket.end('no\r\n')).listen(0, '127.0.0.1')
     await once(plain, 'listening')
     closers.push(() => plain.close())

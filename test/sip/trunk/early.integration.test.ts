@@ -61,7 +61,7 @@ const refusals = (announcer: Tts, over: Partial<ConstructorParameters<typeof Ref
 const statuses = () => peer.received.flatMap(message => (message.kind === 'response' ? [message.status] : []))
 const toneFrames = () => far.heard.filter(hz => Math.abs(hz - TONE_HZ) < 40).length
 
-it('hears all of it under 183, then gets the refusal of before', async () => {
+it('plays fully under 183, then rejects', async () => {
   const { caller, offer } = await offered()
   const tts = tone(600)
   refusals(tts).refuse(offer, 'insufficient_balance')
@@ -81,7 +81,7 @@ it.each([
   ['a trunk without words', {}, 'insufficient_balance', 403],
   ['a fallback number, which goes first', { ...WORDS, fallback_number: '+12025550177' }, 'too_many_calls', 302],
   ['a reason of ours', WORDS, 'internal_error', 503],
-] as const)('%s: nothing is said', async (_why, over, refusal, status) => {
+] as const)('plays nothing for %s', async (_why, over, refusal, status) => {
   const { caller, offer } = await offered(over)
   const tts = tone(100)
   refusals(tts).refuse(offer, refusal)
@@ -93,7 +93,7 @@ it.each([
 it.each([
   ['who left the offer to us', () => ''],
   ['who wants no sound', () => far.sdp(true, ['a=sendonly'])],
-])('%s is refused at once', async (_who, body) => {
+])('rejects at once for %s', async (_who, body) => {
   const { caller, offer } = await offered(WORDS, [], body())
   refusals(tone(100)).refuse(offer, 'too_many_calls')
   await caller.answered(486)
@@ -101,7 +101,7 @@ it.each([
   expect(statuses()).not.toContain(183)
 })
 
-it.each(['CANCEL', 'BYE'] as const)('a %s in the middle ends it at once', async method => {
+it.each(['CANCEL', 'BYE'] as const)('stops at a %s', async method => {
   const { caller, offer } = await offered()
   const all = refusals(tone(14_000), { capacity: 8 })
   all.refuse(offer, 'too_many_calls')
@@ -122,7 +122,7 @@ it.each(['CANCEL', 'BYE'] as const)('a %s in the middle ends it at once', async 
   next.caller.ack(true)
 })
 
-it('what takes too long is cut off', async () => {
+it('stops at the time limit', async () => {
   const { caller, offer } = await offered()
   refusals(tone(60_000), { clock: fast }).refuse(offer, 'subscription_inactive')
   await caller.answered(403)
@@ -130,7 +130,7 @@ it('what takes too long is cut off', async () => {
   expect(statuses()).toContain(183)
 })
 
-it('a flood is told no more than there is room for, and no more over one trunk than its part', async () => {
+it('limits announcements in all and per trunk', async () => {
   const trunks = ['+12025550100', '+12025550101', '+12025550102'].map(number =>
     trunkPlan(peer, { ...WORDS, numbers: [number] }),
   )
@@ -158,7 +158,7 @@ it('a flood is told no more than there is room for, and no more over one trunk t
 describe('where the caller requires reliable responses (RFC 3262)', () => {
   const REQUIRE = ['Require: 100rel']
 
-  it('it is said once the 183 is confirmed', async () => {
+  it('plays after PRACK', async () => {
     const { caller, offer } = await offered(WORDS, REQUIRE)
     refusals(tone(200)).refuse(offer, 'too_many_calls')
     const early = await caller.answered(183)
@@ -172,7 +172,7 @@ describe('where the caller requires reliable responses (RFC 3262)', () => {
     expect(toneFrames()).toBeGreaterThanOrEqual(8)
   })
 
-  it('and never confirms it, nothing is said', async () => {
+  it('without PRACK plays nothing', async () => {
     const { caller, offer } = await offered(WORDS, REQUIRE)
     const tts = tone(200)
     refusals(tts, { clock: fast }).refuse(offer, 'too_many_calls')
@@ -183,7 +183,7 @@ describe('where the caller requires reliable responses (RFC 3262)', () => {
   })
 })
 
-it.skipIf(lacks('sipp'))('sipp, which requires them, gets it', async () => {
+it.skipIf(lacks('sipp'))('works with sipp', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'early-'))
   const children: ChildProcess[] = []
   const line = {

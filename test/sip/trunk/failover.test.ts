@@ -61,8 +61,8 @@ async function closedPort(): Promise<number> {
   return port
 }
 
-describe('a call by several hosts', () => {
-  it('goes to the next when the first has no line, and the next call starts there', async () => {
+describe('a call over several hosts', () => {
+  it('uses the next host after a 503, and starts there the next time', async () => {
     const one = both()
     const refused = await first.request('INVITE')
     reply(first, refused, '503 No Circuit')
@@ -86,14 +86,14 @@ describe('a call by several hosts', () => {
     expect(await two.result).toMatchObject({ failure: { reason: 'busy' } })
   })
 
-  it('goes on past hosts that nobody listens at, or whose name is none', async () => {
+  it('skips unreachable and unresolvable hosts', async () => {
     const hosts = [at({ port: await closedPort() }, 'tcp'), at(second)]
     const { result } = bench.dial(first, { host: 'nowhere.invalid', hosts })
     reply(second, await second.request('INVITE'), '486 Busy Here')
     expect(await result).toMatchObject({ failure: { reason: 'busy', sipCode: 486 } })
   })
 
-  it('goes on past a host that says nothing until the time of its transaction is over', async () => {
+  it('continues after the transaction timeout of a silent host', async () => {
     await restart({ timers: { t1: 5, t2: 20, t4: 20 } })
     const { result } = both()
     await first.request('INVITE')
@@ -102,7 +102,7 @@ describe('a call by several hosts', () => {
   })
 
   it.each(['486 Busy Here', '404 Not Found', '500 Broken', '403 Forbidden'])(
-    'ends at %s: that is an answer',
+    'ends at %s, which is an answer',
     async line => {
       const { result } = both()
       reply(first, await first.request('INVITE'), line)
@@ -111,7 +111,7 @@ describe('a call by several hosts', () => {
     },
   )
 
-  it('ends at 503 after it rang: whoever is called would be rung twice', async () => {
+  it('ends at 503 after ringing', async () => {
     const { result } = both()
     const invite = await first.request('INVITE')
     reply(first, invite, '180 Ringing')
@@ -120,14 +120,14 @@ describe('a call by several hosts', () => {
     expect(second.received).toEqual([])
   })
 
-  it('fails as the last host did', async () => {
+  it("fails with the last host's reason", async () => {
     const { result } = both()
     reply(first, await first.request('INVITE'), '503 No Circuit')
     reply(second, await second.request('INVITE'), '503 No Circuit')
     expect(await result).toMatchObject({ failure: { reason: 'carrier_congestion', sipCode: 503 } })
   })
 
-  it('is canceled on its way to the second', async () => {
+  it('is canceled during the failover', async () => {
     const { result, abort } = both()
     reply(first, await first.request('INVITE'), '503 No Circuit')
     const invite = await second.request('INVITE')
@@ -142,7 +142,7 @@ describe('a call by several hosts', () => {
 describe('pings', () => {
   const pinged = { options_interval_seconds: 30 }
 
-  it('tell how long the answer took, and which host is there, whatever it answers', async () => {
+  it('measure latency and availability by any response', async () => {
     bench.setTrunks(trunkPlan(first, { ...pinged, hosts: [at(second)] }))
     const options = await first.request('OPTIONS')
     expect(options.uri).toBe(`sip:127.0.0.1:${first.port}`)
@@ -156,7 +156,7 @@ describe('pings', () => {
     expect(bench.statuses.at(-1)?.hosts[0]?.optionsMs).toBeGreaterThanOrEqual(0)
   })
 
-  it('make calls pass over a host that is not there', async () => {
+  it('let calls skip a dead host', async () => {
     await restart({}, { clock: fast })
     const trunk = trunkPlan(first, { ...pinged, hosts: [at(second)] })
     bench.setTrunks(trunk)
@@ -169,7 +169,7 @@ describe('pings', () => {
     expect(first.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
   })
 
-  it('ask a host that is silent to a call, and the call goes on without it; what it does later is canceled and ended', async () => {
+  it('probe a host that is silent to a call, and continue elsewhere', async () => {
     await restart({}, { clock: fast })
     const trunk = trunkPlan(first, { ...pinged, hosts: [at(second)] })
     bench.setTrunks(trunk)
@@ -189,7 +189,7 @@ describe('pings', () => {
     reply(first, await first.request('BYE'), '200 OK')
   })
 
-  it('end when the trunk wants none any more', async () => {
+  it('end when disabled', async () => {
     const trunk = trunkPlan(first, pinged)
     bench.setTrunks(trunk)
     reply(first, await first.request('OPTIONS'), '200 OK')
@@ -201,10 +201,10 @@ describe('pings', () => {
   })
 })
 
-describe('what is known of hosts', () => {
+describe('host health', () => {
   const [a, b, c] = [1, 2, 3].map(port => at({ port })) as [TrunkHost, TrunkHost, TrunkHost]
 
-  it('orders them: those that failed or are silent last, each for its time', () => {
+  it('sorts failed and silent hosts last, for their time', () => {
     let now = 0
     const health = new HostHealth({ now: () => now })
     expect(health.order([a, b, c])).toEqual([a, b, c])
@@ -222,7 +222,7 @@ describe('what is known of hosts', () => {
     expect(health.order([a, b, c])).toEqual([a, b, c])
   })
 
-  it('tells of a death only where there was life', () => {
+  it('reports a loss only of a host that was alive', () => {
     const health = new HostHealth({ now: () => 0 })
     const silent: TrunkHost[] = []
     const stop = health.onSilence(host => silent.push(host))
@@ -240,7 +240,7 @@ describe('what is known of hosts', () => {
   })
 })
 
-describe('who a call is from', () => {
+describe('caller identity', () => {
   const peer = { port: 5060 }
   const parties = { from: '+4930123456', to: '+4940987654' }
   const german = { calling_code: '49', national_prefix: '0', international_prefix: '00' }
@@ -270,7 +270,7 @@ describe('who a call is from', () => {
     expect(headers({ pai: 'always' }, { from: '' })).not.toHaveProperty('P-Asserted-Identity')
   })
 
-  it('is nobody with privacy, but to the carrier', () => {
+  it('is anonymous with privacy, except to the carrier', () => {
     expect(headers({ username: 'acct', privacy: 'id', pai: 'always' })).toEqual({
       From: '"Anonymous" <sip:anonymous@anonymous.invalid>',
       To: '<sip:+4940987654@carrier.example:5060>',
@@ -281,7 +281,7 @@ describe('who a call is from', () => {
     expect(JSON.stringify(headers({ privacy: 'id' }))).not.toContain('30123456')
   })
 
-  it('names the number that it was sent on from', () => {
+  it('includes the diverting number', () => {
     expect(headers({}, { divertedFrom: '+4930777' })['Diversion']).toBe(
       '<sip:+4930777@carrier.example>;reason=deflection',
     )

@@ -18,7 +18,7 @@ const german = { calling_code: '49', national_prefix: '0', international_prefix:
 const american = { calling_code: '1', national_prefix: null, international_prefix: '011' }
 const russian = { calling_code: '7', national_prefix: '8', international_prefix: '810' }
 
-describe('a number of ours', () => {
+describe('number normalisation', () => {
   const numbers = ['+4930123456', '+12025550100', '+74951234567']
 
   it.each([
@@ -44,7 +44,7 @@ describe('a number of ours', () => {
     expect(ownNumber(dialed, numbers, dialing)).toBe(number)
   })
 
-  it('is read as it stands before it is read by the rules of a country', () => {
+  it('is matched literally before normalisation', () => {
     expect(ownNumber('4930123456', ['+494930123456', '+4930123456'], german)).toBe('+4930123456')
     expect(readingsOf('+30123', german)).toEqual(['30123'])
   })
@@ -77,7 +77,7 @@ describe('a number of ours', () => {
     expect(userOf(uri)).toBe(user)
   })
 
-  it('is looked for where the carrier of a registered account puts it', () => {
+  it('is found where a registered carrier puts it', () => {
     const trunk = trunkPlan({ port: 1 }, { username: 'acct', numbers: ['+4930123456', '+4930123457'], dialing: german })
     expect(calledNumber(['acct', null, '030123457'], trunk)).toBe('+4930123457')
     expect(calledNumber(['acct', '+4930123456', 'acct'], trunk)).toBe('+4930123456')
@@ -90,15 +90,15 @@ describe('a number of ours', () => {
   })
 })
 
-describe('what a caller is told', () => {
+describe('responses', () => {
   const uri = 'sip:+4930777@carrier.example'
 
-  it('is to come back soon where that may help', () => {
+  it('includes Retry-After where it may help', () => {
     expect(answerOfRefusal('not_ready', null)).toEqual({ status: 503, headers: { 'Retry-After': '5' } })
     expect(answerOfRefusal('too_many_calls', null)).toEqual({ status: 486, headers: {} })
   })
 
-  it('is to call the fallback, unless nobody of ours was called', () => {
+  it('names the fallback unless a softphone was called', () => {
     for (const refusal of ['too_many_calls', 'not_ready', 'insufficient_balance', 'subscription_inactive'] as const) {
       expect(answerOfRefusal(refusal, uri)).toEqual({ status: 302, headers: { Contact: `<${uri}>` } })
     }
@@ -141,7 +141,7 @@ describe('a call comes in', () => {
     caller.ack(true)
   })
 
-  it('of a trunk with a fallback, when it cannot be taken, is sent there', async () => {
+  it('is redirected to the fallback when rejected', async () => {
     const over = { fallback_number: '+4930777', from_domain: 'carrier.example', number_format: 'digits' } as const
     const { caller, offer } = await offered(`sip:+12025550100@${here()}`, over)
     offer.reject('not_ready')
@@ -150,14 +150,14 @@ describe('a call comes in', () => {
     caller.ack(true)
   })
 
-  it('when it cannot be taken is told when to come back', async () => {
+  it('is answered with Retry-After when rejected', async () => {
     const { caller, offer } = await offered(`sip:+12025550100@${here()}`)
     offer.reject('internal_error')
     expect(headerOf(await caller.answered(503), 'Retry-After')).toBe('5')
     caller.ack(true)
   })
 
-  it('from a further host of the trunk is known, too', async () => {
+  it('is recognised from further hosts of the trunk', async () => {
     bench.setTrunks(
       trunkPlan({ port: 9 }, { host: '192.0.2.7', hosts: [{ host: '127.0.0.1', port: 9, transport: 'udp' }] }),
     )
@@ -170,7 +170,7 @@ describe('a call comes in', () => {
     expect(bench.edge.allowedSources().sort()).toEqual(['127.0.0.1', '192.0.2.7'])
   })
 
-  it('from a source that no trunk has gets nothing: the server hears of it by the file', async () => {
+  it("is ignored from unknown sources, which are added to the server's list", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'allow-'))
     const file = join(folder, 'sources')
     const server = () => bench.rig.server.setAllowedSources(readCidrLines(readFileSync(file, 'utf8')))

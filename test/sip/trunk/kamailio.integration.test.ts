@@ -32,7 +32,7 @@ async function carrier(
 describe.each(['MD5', 'SHA-256'])('Kamailio as the carrier, with %s', algorithm => {
   const account = { username: 'alice', password: 'pass', realm: REALM, mode: 'register' } as const
 
-  it('lets us register, and calls go by it once they are proven', async () => {
+  it('accepts registration and authenticated calls', async () => {
     const { bench, peer, kamailio } = await carrier(algorithm)
     const far = await FarMedia.open()
     closers.push(() => far.close())
@@ -55,7 +55,7 @@ describe.each(['MD5', 'SHA-256'])('Kamailio as the carrier, with %s', algorithm 
     }
   })
 
-  it('tells a wrong password', async () => {
+  it('reports a wrong password', async () => {
     const { bench, kamailio } = await carrier(algorithm, 'other')
     bench.setTrunks(trunkPlan(kamailio, account))
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')

@@ -37,8 +37,8 @@ async function answered({ events = false, allow = 'INVITE, ACK, BYE' } = {}) {
 const info = (caller: Caller, key: string) =>
   caller.request('INFO', ['Content-Type: application/dtmf-relay'], `Signal=${key}\r\nDuration=100\r\n`)
 
-describe('keys come in', () => {
-  it('as tones, once a press, where there are no events', async () => {
+describe('received DTMF', () => {
+  it('detects in-band tones without telephone-event', async () => {
     const { ear, port } = await answered()
     for (const [low, high] of [
       [770, 1336],
@@ -53,7 +53,7 @@ describe('keys come in', () => {
     expect(ear.keys).toEqual(['5', '#'])
   })
 
-  it('as tones and INFO at once are one press, and from then on INFO alone', async () => {
+  it('counts tones and INFO together once', async () => {
     const { ear, port, caller } = await answered()
     far.say(port, 770, 1336)
     await ear.until(() => ear.keys.length > 0)
@@ -68,7 +68,7 @@ describe('keys come in', () => {
     expect(ear.keys).toEqual(['5', '6'])
   })
 
-  it('as tones are only sound where events were agreed', async () => {
+  it('ignores tones where events were agreed', async () => {
     const { ear, port } = await answered({ events: true })
     far.say(port, 770, 1336)
     await ear.until(() => ear.frames >= 20)
@@ -76,15 +76,15 @@ describe('keys come in', () => {
   })
 })
 
-describe('keys go out', () => {
-  it('as events where they were agreed', async () => {
+describe('sent DTMF', () => {
+  it('uses telephone-event where agreed', async () => {
     const { leg } = await answered({ events: true, allow: 'INVITE, INFO' })
     await leg.sendDtmf('1#')
     await far.until(() => far.keys.length === 2)
     expect(far.keys).toEqual(['1', '#'])
   })
 
-  it('as INFO to who takes it', async () => {
+  it('uses INFO where supported', async () => {
     const { leg } = await answered({ allow: 'INVITE, ACK, info , BYE' })
     const sent = leg.sendDtmf('1#')
     for (const key of '1#') {
@@ -98,7 +98,7 @@ describe('keys go out', () => {
   it.each([
     ['refuses INFO after all', 'INVITE, INFO'],
     ['never allowed INFO', 'INVITE'],
-  ])('as tones to who %s; none is lost', async (_, allow) => {
+  ])('uses tones to a peer that %s, without loss', async (_, allow) => {
     const { leg } = await answered({ allow })
     const detector = createDtmfDetector(8000)
     let keys = ''
@@ -113,7 +113,7 @@ describe('keys go out', () => {
 
 describe('on hold', () => {
   it.each(['sendonly', 'inactive'])(
-    '(%s) the music of the far end is nobody’s words, and nothing is pulled',
+    '(%s) transcribes and pulls nothing',
     async how => {
       const { ear, caller, port } = await answered({ events: true })
       far.say(port, 700)

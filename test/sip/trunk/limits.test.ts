@@ -22,7 +22,7 @@ async function start(...options: Parameters<typeof Bench.start>): Promise<Bench>
   return bench
 }
 
-describe('a trunk that takes so many calls a second', () => {
+describe('max_cps', () => {
   /** Turns are given by the test. */
   function turnstile() {
     const turns: (DialRateRequest & { give(may: boolean): void })[] = []
@@ -39,7 +39,7 @@ describe('a trunk that takes so many calls a second', () => {
     return { pace, asked }
   }
 
-  it('is dialled when it is the call’s turn, and not before', async () => {
+  it('waits for its rate token', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const peer = await bench.rig.udpPeer()
@@ -52,7 +52,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(await result).toMatchObject({ ok: false, failure: { reason: 'busy' } })
   })
 
-  it('is not dialled when its turn is too far away, and that is counted; nor for somebody who left meanwhile', async () => {
+  it('fails when the wait is too long or aborted', async () => {
     const { pace, asked } = turnstile()
     const metrics = createMetrics()
     const bench = await start({}, { pace, metrics })
@@ -69,7 +69,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(peer.received).toEqual([])
   })
 
-  it('takes another turn at its next host, and none when its caller has left', async () => {
+  it('takes another token at the next host', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const [first, second] = [await bench.rig.udpPeer(), await bench.rig.udpPeer()]
@@ -102,7 +102,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(second.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
   })
 
-  it('takes another turn before it insists on encryption', async () => {
+  it('takes another token before the encrypted retry', async () => {
     const { pace, asked } = turnstile()
     const bench = await start({}, { pace })
     const peer = await bench.rig.udpPeer()
@@ -127,7 +127,7 @@ describe('a trunk that takes so many calls a second', () => {
     expect(await left.result).toMatchObject({ ok: false, failure: { status: 'canceled' } })
   })
 
-  it('asks nobody when it takes as many as come', async () => {
+  it('needs no token without a limit', async () => {
     const bench = await start({}, { pace: () => Promise.reject(new Error('asked')) })
     const peer = await bench.rig.udpPeer()
     const { result } = bench.dial(peer)
@@ -136,7 +136,7 @@ describe('a trunk that takes so many calls a second', () => {
   })
 })
 
-describe('an address where no trunk may be', () => {
+describe('blocked addresses', () => {
   const resolver: Resolver = {
     naptr: async () => [],
     srv: async () => [],
@@ -144,7 +144,7 @@ describe('an address where no trunk may be', () => {
   }
   const inside = { mayReach: (address: string) => mayReach('deny', address), resolver }
 
-  it('is not connected to by a check, also where a public name leads there; what is there is not told', async () => {
+  it('is not connected to by a check, also behind a public name', async () => {
     let connections = 0
     const listener = createServer(socket => {
       connections += 1
@@ -172,7 +172,7 @@ describe('an address where no trunk may be', () => {
     expect(connections).toBe(0)
   })
 
-  it('gets no INVITE either: the server judges what a name stands for when it is used', async () => {
+  it('blocks the INVITE at the server', async () => {
     const bench = await start({ privateHosts: 'deny', resolver })
     const peer = await bench.rig.udpPeer()
     for (const host of ['127.0.0.1', 'carrier.example']) {
@@ -183,7 +183,7 @@ describe('an address where no trunk may be', () => {
     expect(bench.rig.server.counters.blocked).toBe(2)
   })
 
-  it('is one like any other where the operator has named its network', async () => {
+  it('allows networks that the operator named', async () => {
     const bench = await start({ privateHosts: ['127.0.0.0/8'], resolver })
     const peer = await bench.rig.udpPeer()
     const { result } = bench.dial(peer, { host: 'carrier.example' })
@@ -192,7 +192,7 @@ describe('an address where no trunk may be', () => {
   })
 })
 
-it('an engine examines some trunks at once, and fewer of one owner; who is too many hears so at once', async () => {
+it('limits concurrent trunk checks in all and per owner', async () => {
   // A name that DNS never tells keeps each of them busy.
   const never = () => new Promise<never>(() => {})
   const bench = await start({}, { resolver: { naptr: never, srv: never, addresses: never } })
@@ -207,8 +207,8 @@ it('an engine examines some trunks at once, and fewer of one owner; who is too m
   expect(reports.map(({ diagnosis }) => diagnosis?.code)).toEqual(Array(8).fill('dns_failed'))
 })
 
-describe('requests of telephones', () => {
-  it('are counted by what came of them: asked for proof, wrong, shut out, and shut out before', async () => {
+describe('softphone requests', () => {
+  it('are counted by result', async () => {
     const metrics = createMetrics()
     const banned: string[] = []
     const softphones = {
@@ -247,8 +247,8 @@ describe('requests of telephones', () => {
   })
 })
 
-describe('calls that are not taken', () => {
-  it('are counted by why, and by nothing that a caller says', async () => {
+describe('rejected calls', () => {
+  it('are counted by reason', async () => {
     const metrics = createMetrics()
     const bench = await start({}, { metrics })
     const [peer, far] = [await bench.rig.udpPeer(), await FarMedia.open()]

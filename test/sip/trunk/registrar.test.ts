@@ -36,10 +36,10 @@ const input = {
   nonceCount: 1,
 }
 
-describe('a proof', () => {
+describe('credentials', () => {
   const offered = challenges(makeNonce(secret, 1000), false).map(text => parseChallenges(text)[0]!)
 
-  it('is asked for by SHA-256 and by MD5, and either will do', () => {
+  it('offers SHA-256 and MD5', () => {
     expect(offered.map(({ algorithm }) => algorithm)).toEqual(['SHA-256', 'MD5'])
     for (const challenge of offered) {
       const proof = readProof(authorization(challenge, input))!
@@ -50,7 +50,7 @@ describe('a proof', () => {
     }
   })
 
-  it('is asked for by MD5 alone of who gives up at what it does not know', () => {
+  it('offers MD5 alone to clients that fail at unknown algorithms', () => {
     expect(challenges('n', false, 'baresip v1.0.0 (x86_64/linux)')).toHaveLength(1)
     expect(challenges('n', false, 'baresip v3.10.1 (x86_64/linux)')).toHaveLength(2)
     expect(challenges('n', true, 'baresip v1.0.0')[0]).toMatch(/stale=true, algorithm=MD5$/)
@@ -77,7 +77,7 @@ describe('a proof', () => {
     expect(readProof(header)).toBeNull()
   })
 
-  it('is found among those for other realms', () => {
+  it('selects the one for our realm', () => {
     const theirs = authorization({ ...offered[0]!, realm: 'proxy.example' }, input)
     const ours = authorization(offered[1]!, input)
     expect(readProof(`${theirs}, ${ours}`)?.algorithm).toBe('MD5')
@@ -85,7 +85,7 @@ describe('a proof', () => {
 })
 
 describe('a nonce', () => {
-  it('is ours and fresh, ours and old, or not ours', () => {
+  it('is fresh, stale or foreign', () => {
     const nonce = makeNonce(secret, 1000)
     expect(judgeNonce(secret, nonce, 2000)).toBe('good')
     expect(judgeNonce(secret, nonce, 1000 + NONCE_MS)).toBe('stale')
@@ -122,7 +122,7 @@ const status = (before: SoftphoneState | null, over: Partial<Registering>) => {
 }
 
 describe('a REGISTER', () => {
-  it('binds, renews, and unbinds one Contact; another telephone stays', () => {
+  it('binds, refreshes and unbinds one Contact only', () => {
     const one = stateAfter(null, {})
     expect(one.contacts).toMatchObject([{ uri: 'sip:phone-abcdefgh@192.0.2.1:5070', expires_at: at + 300_000 }])
     const two = stateAfter(one, {
@@ -139,7 +139,7 @@ describe('a REGISTER', () => {
     expect(contactHeader(gone.contacts, at)).toBe('<sip:phone-abcdefgh@192.0.2.2>;expires=300')
   })
 
-  it('with a star unbinds all, and only with Expires: 0', () => {
+  it('unbinds all with * and Expires: 0 only', () => {
     const one = stateAfter(null, {})
     expect(stateAfter(one, { contact: '*', expires: '0', callId: 'other' }).contacts).toEqual([])
     expect(status(one, { contact: '*', expires: '300', callId: 'other' })).toBe(400)
@@ -147,13 +147,13 @@ describe('a REGISTER', () => {
     expect(status(one, { contact: '*, <sip:a@b>', expires: '0', callId: 'other' })).toBe(400)
   })
 
-  it('without a Contact asks, and changes nothing but when it was seen', () => {
+  it('lists contacts without a Contact header', () => {
     const one = stateAfter(null, {})
     const asked = stateAfter(one, { contact: null, atMs: at + 5000 })
     expect(asked).toEqual({ ...one, seen_at: at + 5000 })
   })
 
-  it('that comes late does not undo the one after it (step 7)', () => {
+  it('ignores an older CSeq (step 7)', () => {
     const one = stateAfter(null, { cseq: 5 })
     expect(status(one, { cseq: 5 })).toBe(500)
     expect(status(one, { cseq: 4, contact: `${base.contact};expires=0` })).toBe(500)
@@ -170,11 +170,11 @@ describe('a REGISTER', () => {
     ['empty', { contact: '' }, 400],
     ['much too long', { contact: `<sip:${'a'.repeat(600)}@b>` }, 400],
     ['many at once', { contact: Array.from({ length: 9 }, (_, i) => `<sip:a@192.0.2.${i}>`).join(', ') }, 400],
-  ])('whose Contact is %s is refused', (_name, over, refusal) => {
+  ])('rejects the Contact %s', (_name, over, refusal) => {
     expect(status(null, over)).toBe(refusal)
   })
 
-  it('is good for at most an hour, and for that when nothing is said', () => {
+  it('expires within an hour', () => {
     const seconds = (over: Partial<Registering>) => (stateAfter(null, over).contacts[0]!.expires_at - at) / 1000
     expect(seconds({ expires: '999999' })).toBe(3600)
     expect(seconds({ expires: null })).toBe(3600)
@@ -182,21 +182,21 @@ describe('a REGISTER', () => {
     expect(seconds({ contact: `${base.contact};expires=120` })).toBe(120)
   })
 
-  it('of a telephone behind NAT over UDP is good for less than a NAT remembers, and goes where it came from', () => {
+  it('shortens expiry behind a UDP NAT, and stores the source address', () => {
     const behind = { contact: '<sip:phone-abcdefgh@10.0.0.4:5060>', host: '203.0.113.9', port: 40_111 }
     const [contact] = stateAfter(null, behind).contacts
     expect(contact).toMatchObject({ host: '203.0.113.9', port: 40_111, expires_at: at + 90_000 })
     expect(stateAfter(null, { ...behind, transport: 'tcp' }).contacts[0]!.expires_at).toBe(at + 300_000)
   })
 
-  it('of the same instance at a new address takes the place of the one before', () => {
+  it('replaces a contact of the same instance', () => {
     const instance = ';+sip.instance="<urn:uuid:00000000-0000-1000-8000-AABBCCDDEEFF>"'
     const one = stateAfter(null, { contact: `${base.contact}${instance}` })
     const moved = stateAfter(one, { contact: `<sip:phone-abcdefgh@192.0.2.77>${instance}`, callId: 'moved' })
     expect(moved.contacts.map(({ uri }) => uri)).toEqual(['sip:phone-abcdefgh@192.0.2.77'])
   })
 
-  it('of a ninth telephone is refused, until one has run out', () => {
+  it('rejects a ninth contact', () => {
     let state: SoftphoneState | null = null
     for (let i = 0; i < 8; i++) state = stateAfter(state, { contact: `<sip:p@192.0.2.${i}>`, callId: `${i}` })
     expect(status(state, { contact: '<sip:p@192.0.2.99>', callId: 'nine' })).toBe(403)
@@ -208,7 +208,7 @@ describe('a REGISTER', () => {
 })
 
 describe('strangers', () => {
-  it('gather points, which wane', () => {
+  it('collect points that decay', () => {
     const suspects = new Suspects()
     for (let i = 0; i < 19; i++) suspects.add('192.0.2.1', POINTS.wrong, 0)
     expect(suspects.of('192.0.2.1', 0)).toBeLessThan(MOST_POINTS)
@@ -219,14 +219,14 @@ describe('strangers', () => {
     expect(suspects.of('192.0.2.1', 0)).toBe(0)
   })
 
-  it('are told apart by address, with IPv6 by network', () => {
+  it('are counted by address, IPv6 by network', () => {
     expect(networkOf('192.0.2.1')).toBe('192.0.2.1')
     expect(networkOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2::/64')
     expect(networkOf('2001:db8::5')).toBe('2001:db8:0:0::/64')
     expect(networkOf('::1')).toBe('0:0:0:0::/64')
   })
 
-  it('are heard only where there are softphones, and not those that are shut out', () => {
+  it('are answered only where softphones exist, unless blocked', () => {
     const softphones = { any: () => true, banned: () => ['192.0.2.1'] }
     expect(sourcesWith(['198.51.100.1'], null)).toEqual(['198.51.100.1'])
     expect(sourcesWith(['198.51.100.1'], { ...softphones, any: () => false })).toEqual(['198.51.100.1'])

@@ -101,7 +101,7 @@ describe('at our SIP server', () => {
     other.offers.length = 0
   }
 
-  it('a shut engine gets no call, and its turns when it opens', async () => {
+  it('sends no calls to a draining engine', async () => {
     await refused(6)
     expect(count()).toEqual([3, 3])
     one.edge.listen(false)
@@ -114,7 +114,7 @@ describe('at our SIP server', () => {
     expect(count()).toEqual([3, 3])
   })
 
-  it('a call of a shut engine goes on: its ACK, INFO, re-INVITE and BYE come, and CANCEL of one that rings', async () => {
+  it('delivers requests of live calls to a draining engine', async () => {
     other.edge.listen(false)
     await told(other)
     const caller = new Caller(peer, uri())
@@ -152,7 +152,7 @@ describe('at our SIP server', () => {
     expect(one.offers[0]!.signal.aborted || (await once(one.offers[0]!.signal, 'abort'))).toBeTruthy()
   })
 
-  it('one remove_route takes all verbs of a connection, as at a drachtio-server', async () => {
+  it('removes all methods by one remove_route', async () => {
     one.edge.listen(false)
     other.edge.listen(false)
     const socket = connect(rig.adminPort, '127.0.0.1')
@@ -168,12 +168,12 @@ describe('at our SIP server', () => {
     socket.destroy()
   })
 
-  it('engines at one server name it alike', () => {
+  it('uses the same server identity in all engines', () => {
     expect(one.edge.server()).toBe(other.edge.server())
     expect(one.edge.server()).toContain(`udp/127.0.0.1:${rig.udpPort}`)
   })
 
-  it('an engine that leaves sends what comes to the others before it goes', async () => {
+  it('redirects calls to other engines before it disconnects', async () => {
     await one.edge.close()
     await refused(4)
     expect(count()).toEqual([0, 4])
@@ -220,7 +220,7 @@ describe('as a drachtio-server sees it', () => {
     return heard.splice(0).sort()
   }
 
-  it('each verb is told once, at first and when the door opens again: its turns follow from how often', async () => {
+  it('registers each method once per change', async () => {
     const at = await listener()
     const { edge } = await engineAt(at.port, { port: 9 })
     expect(await saidTo(at, 4)).toEqual(VERBS)
@@ -235,7 +235,7 @@ describe('as a drachtio-server sees it', () => {
     await at.close()
   })
 
-  it('a new connection finds the door as it is', async () => {
+  it('applies the accepting state to new connections', async () => {
     const at = await listener()
     let ups = 0
     const onState = (up: boolean) => {

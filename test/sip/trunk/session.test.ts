@@ -107,8 +107,8 @@ async function ends(leg: Leg): Promise<void> {
   expect(bench.rig.server.stats()).toMatchObject({ dialogs: 0, faults: 0 })
 }
 
-describe('a session that is ours to refresh', () => {
-  it('lasts an hour, by re-INVITEs that are proven each time', async () => {
+describe('a session refreshed by us', () => {
+  it('lasts an hour with authenticated re-INVITEs', async () => {
     const leg = await called(OURS)
     await advanceTo(3600)
     const times = seconds()
@@ -124,7 +124,7 @@ describe('a session that is ours to refresh', () => {
     await ends(leg)
   }, 30_000)
 
-  it('by UPDATE of who takes that, even where the answers say no more of it', async () => {
+  it('uses UPDATE where supported', async () => {
     answer = accept([])
     const leg = await called([...OURS, 'Allow: INVITE, ACK, BYE, UPDATE'])
     await advanceTo(1300)
@@ -134,7 +134,7 @@ describe('a session that is ours to refresh', () => {
     await ends(leg)
   })
 
-  it('for as long as the far end wants it, after glare and 422', async () => {
+  it("uses the far end's interval, after glare and 422", async () => {
     const leg = await called(OURS)
     const script = [
       refuse('491 Request Pending'),
@@ -153,7 +153,7 @@ describe('a session that is ours to refresh', () => {
   })
 
   it.each(['481 Call/Transaction Does Not Exist', '408 Request Timeout'])(
-    'is over when the answer is %s',
+    'ends when the response is %s',
     async status => {
       const leg = await called(OURS)
       answer = refuse(status)
@@ -162,7 +162,7 @@ describe('a session that is ours to refresh', () => {
     },
   )
 
-  it('with a wrong password ends when it expires, as without one', async () => {
+  it('ends at expiry with a wrong password', async () => {
     password = 'other'
     const leg = await called(OURS)
     await advanceTo(EXPIRES)
@@ -172,8 +172,8 @@ describe('a session that is ours to refresh', () => {
   })
 })
 
-describe('a session that is the far end’s to refresh', () => {
-  it('is left to it, until it says otherwise in a re-INVITE or an UPDATE', async () => {
+describe('a session refreshed by the far end', () => {
+  it('leaves refreshing until told otherwise', async () => {
     const leg = await called(TIMER)
     const refresh = async (method: 'INVITE' | 'UPDATE', session: readonly string[]): Promise<void> => {
       if (method === 'INVITE') caller.invite(far.sdp(), session)
@@ -202,7 +202,7 @@ describe('a call that we placed', () => {
   it.each([
     ['uac', 2],
     ['uas', 0],
-  ])('is refreshed by us where the answer says %s', async (refresher, times) => {
+  ])('is refreshed by us when the response says %s', async (refresher, times) => {
     const session = ['Supported: timer', `Session-Expires: ${EXPIRES};refresher=${refresher}`]
     answer = accept(session)
     const { result } = bench.dial(peer, ACCOUNT)

@@ -41,8 +41,8 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-describe('a telephone', () => {
-  it.each(['MD5', 'SHA-256'])('registers with %s, is known, and unregisters', async algorithm => {
+describe('a softphone', () => {
+  it.each(['MD5', 'SHA-256'])('registers with %s and unregisters', async algorithm => {
     const far = new Phone(await bench.rig.udpPeer())
     const answer = await far.register([far.contact()], algorithm)
     expect(answer.status).toBe(200)
@@ -55,7 +55,7 @@ describe('a telephone', () => {
     expect((await book.states([phone.id]))[0]!.contacts).toEqual([])
   })
 
-  it('asks what is registered, is told when that is too brief, and may not register somebody else', async () => {
+  it('queries contacts, gets 423, and cannot register others', async () => {
     const far = new Phone(await bench.rig.tcpPeer())
     await far.register()
     expect(headerOf(await far.register([]), 'Contact')).toContain(`<${far.uri}>;expires=`)
@@ -73,7 +73,7 @@ describe('a telephone', () => {
     expect((await far.peer.response(403)).status).toBe(403)
   })
 
-  it('calls its agent, as nobody but itself, though it sits where a trunk is', async () => {
+  it("calls its agent under its own identity, also from a trunk's address", async () => {
     bench.setTrunks(trunkPlan({ port: 9 }))
     const far = new Phone(await bench.rig.udpPeer())
     const media = await FarMedia.open()
@@ -94,7 +94,7 @@ describe('a telephone', () => {
     await over
   })
 
-  it('that is registered twice rings twice; the first answer wins, the other is canceled', async () => {
+  it('registered twice rings twice; the first answer wins', async () => {
     const [one, two] = [new Phone(await bench.rig.udpPeer()), new Phone(await bench.rig.tcpPeer())]
     await one.register()
     await two.register()
@@ -121,7 +121,7 @@ describe('a telephone', () => {
     media.close()
   })
 
-  it('that declines, is busy, or is not there tells so', async () => {
+  it('that declines, is busy or is offline reports so', async () => {
     expect((await ring().result) as object).toMatchObject({
       ok: false,
       failure: { status: 'no_answer', sipCode: null },
@@ -142,7 +142,7 @@ describe('a telephone', () => {
     expect(await declined.result).toMatchObject({ failure: { reason: 'declined', sipCode: 603 } })
   })
 
-  it('with a new password is forgotten until it has it, and one that is gone may not come back', async () => {
+  it('with a new password must register again', async () => {
     const far = new Phone(await bench.rig.udpPeer())
     await far.register()
     await book.put({ ...planOf(USER, 'another'), id: phone.id })
@@ -165,8 +165,8 @@ describe('a telephone', () => {
   })
 })
 
-describe('a stranger', () => {
-  it('who repeats what a telephone said is challenged, with the nonce called stale', async () => {
+describe('an unknown client', () => {
+  it('that replays credentials is challenged as stale', async () => {
     const far = new Phone(await bench.rig.udpPeer())
     far.ask('REGISTER', [far.contact()])
     const proof = far.proof(await far.peer.response(401))
@@ -183,7 +183,7 @@ describe('a stranger', () => {
     ['no such user', 'phone-22222222', PASSWORD],
     ['a wrong password', USER, 'guessed'],
     ['a user that no softphone can have', 'admin', 'admin'],
-  ])('with %s is only asked again, and the same is logged for all', async (_name, user, password) => {
+  ])('with %s is challenged, and logged alike', async (_name, user, password) => {
     const far = new Phone(await bench.rig.udpPeer(), user)
     far.ask('REGISTER', [far.contact()])
     far.ask('REGISTER', [far.contact(), far.proof(await far.peer.response(401), { password })])
@@ -193,7 +193,7 @@ describe('a stranger', () => {
     expect(bench.log.lines.join()).not.toContain(password)
   })
 
-  it('calls nobody, and learns nothing by OPTIONS', async () => {
+  it('cannot call, and learns nothing by OPTIONS', async () => {
     const far = new Phone(await bench.rig.udpPeer(), 'caller')
     const to = `sip:+442079460000@127.0.0.1:${bench.rig.udpPort}`
     far.ask('INVITE', [far.contact(), 'Content-Type: application/sdp'], to, 'v=0\r\n')
@@ -202,7 +202,7 @@ describe('a stranger', () => {
     await far.peer.response(403, 'OPTIONS')
   })
 
-  it('is told to come back while Redis is away, and nothing waits for it for ever', async () => {
+  it('receives Retry-After without Redis', async () => {
     const away = { ...directory, find: () => new Promise<null>(() => {}) }
     const soon = { ...clock, after: (_ms: number, run: () => void) => clock.after(1, run) }
     const options = { softphones: away, secret: 'secret', clock: soon, log: new MemoryLog(), isTrusted: () => true }
@@ -226,7 +226,7 @@ describe('a stranger', () => {
     expect(answers[1]).toEqual([503, { headers: { 'Retry-After': '5' } }])
   })
 
-  it('who guesses is shut out for a while, where no trunk is; a registered telephone goes on meanwhile', async () => {
+  it('that guesses passwords is blocked for a while; registered ones continue', async () => {
     const banned: string[] = []
     const told = { ...directory, ban: async (network: string) => void banned.push(network) }
     const options = { softphones: told, secret: 'secret', clock, log: new MemoryLog(), isTrusted: () => false }

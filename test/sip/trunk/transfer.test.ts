@@ -55,7 +55,7 @@ async function stillThere(leg: SipLeg): Promise<void> {
 }
 
 describe('a transfer', () => {
-  it('is asked for with REFER, followed, and ends the call once the other has answered', async () => {
+  it('uses REFER, follows NOTIFY, and ends the call after the answer', async () => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+1 202 555-0199')
     const refer = await peer.request('REFER')
@@ -75,7 +75,7 @@ describe('a transfer', () => {
     expect(await leg.ended).toEqual({ by: 'local', reason: 'transferred' })
   })
 
-  it('whose first news overtake the answer to the REFER works as well', async () => {
+  it('succeeds when the first NOTIFY precedes the REFER response', async () => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     const refer = await peer.request('REFER')
@@ -86,7 +86,7 @@ describe('a transfer', () => {
     expect(await result).toEqual({ ok: true })
   })
 
-  it('whose answer is overtaken by all that comes of it has worked, too', async () => {
+  it('succeeds when NOTIFY arrives before the response', async () => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     await peer.request('REFER')
@@ -97,7 +97,7 @@ describe('a transfer', () => {
     expect((await leg.ended).reason).toBe('transferred')
   })
 
-  it('that the carrier ends itself by hanging up on us has worked', async () => {
+  it('succeeds when the carrier hangs up on us', async () => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     accept(await peer.request('REFER'))
@@ -109,7 +109,7 @@ describe('a transfer', () => {
   })
 
   it.each(['405 Not Here', '501 Not Ever', '603 No', '403 No', '420 Bad Extension', '500 Broken'])(
-    'that is refused with %s leaves the call as it is, for a bridge',
+    'rejected with %s falls back to a bridge',
     async line => {
       const { leg } = await answered()
       const result = leg.transfer!('+12025550199')
@@ -123,7 +123,7 @@ describe('a transfer', () => {
     ['SIP/2.0 486 Busy Here', 'The line is busy.'],
     ['SIP/2.0 480 Away', 'The phone is switched off or out of reach.'],
     ['SIP/2.0 603 Decline', 'The call was declined.'],
-  ])('to who does not answer (%s) is told, and the caller is still there', async (frag, reason) => {
+  ])('to an unanswered target (%s) returns to the agent', async (frag, reason) => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     accept(await peer.request('REFER'))
@@ -135,7 +135,7 @@ describe('a transfer', () => {
     await stillThere(leg)
   })
 
-  it('of which nothing more is heard, nor of the caller, is given up after a while; the call goes on', async () => {
+  it('without further NOTIFY times out, and the call continues', async () => {
     const fast: Clock = {
       now: () => performance.now() * 100,
       wall: () => Date.now(),
@@ -156,7 +156,7 @@ describe('a transfer', () => {
     await stillThere(leg)
   })
 
-  it('that was taken and never told of: the carrier is asked whether the call is still there, and the caller is ours again', async () => {
+  it('accepted without NOTIFY probes the call and returns the caller', async () => {
     await restart({ referSilenceMs: 50 })
     const { leg } = await answered({ username: 'user', password: 'pass' })
     const result = leg.transfer!('+12025550199')
@@ -166,7 +166,7 @@ describe('a transfer', () => {
     await stillThere(leg)
   })
 
-  it('that was taken and never told of, and the call is gone: it has worked', async () => {
+  it('accepted without NOTIFY succeeds when the call is gone', async () => {
     await restart({ referSilenceMs: 50 })
     const { leg } = await answered()
     const result = leg.transfer!('+12025550199')
@@ -177,7 +177,7 @@ describe('a transfer', () => {
     expect(await leg.ended).toEqual({ by: 'local', reason: 'transferred' })
   })
 
-  it('that is told of is not asked about, however long it rings', async () => {
+  it('with progress is not probed', async () => {
     await restart({ referSilenceMs: 50 })
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
@@ -193,7 +193,7 @@ describe('a transfer', () => {
     await stillThere(leg)
   })
 
-  it('is proven where the carrier asks for that', async () => {
+  it('authenticates the REFER', async () => {
     const { leg } = await answered({ username: 'user', password: 'pass' })
     const result = leg.transfer!('+12025550199')
     const challenge = 'WWW-Authenticate: Digest realm="r", nonce="n", qop="auth", algorithm=SHA-256'
@@ -206,7 +206,7 @@ describe('a transfer', () => {
     await stillThere(leg)
   })
 
-  it('is over when the caller hangs up before it began, and impossible afterwards', async () => {
+  it('ends when the caller hangs up first', async () => {
     const { leg, caller } = await answered()
     const result = leg.transfer!('+12025550199')
     await peer.request('REFER')
@@ -216,7 +216,7 @@ describe('a transfer', () => {
     expect(await leg.transfer!('+12025550199')).toMatchObject({ ok: false, code: 'gone' })
   })
 
-  it('of a call that we placed names the number it was placed from', async () => {
+  it('of an outbound call names its caller ID', async () => {
     const { result } = bench.dial(peer, { from_domain: 'carrier.example' })
     const invite = await peer.request('INVITE')
     const headers = [`Contact: <sip:far@127.0.0.1:${peer.port}>`, 'Content-Type: application/sdp']
@@ -234,7 +234,7 @@ describe('a transfer', () => {
 })
 
 describe('NOTIFY', () => {
-  it('of a transfer that there is not, or of something else, or without news, is refused', async () => {
+  it('for an unknown subscription is rejected', async () => {
     const { leg, caller } = await answered()
     notify(caller, 'SIP/2.0 200 OK')
     await peer.response(481, 'NOTIFY')
@@ -257,7 +257,7 @@ describe('NOTIFY', () => {
   })
 })
 
-describe('whom a call is given to', () => {
+describe('transfer target', () => {
   const trunk = trunkPlan({ port: 1 }, { from_domain: 'carrier.example', number_format: 'digits' })
 
   it.each([

@@ -59,8 +59,8 @@ async function answered(body = far.sdp()): Promise<{ leg: Leg; caller: Caller; s
   return { leg, caller, sdp: ok.body.toString() }
 }
 
-describe('a call goes out', () => {
-  it('with our number and an offer, rings, is answered, carries sound both ways, and is hung up', async () => {
+describe('an outbound call', () => {
+  it('offers our number and SDP, carries audio both ways, and is hung up', async () => {
     const { result, rings } = bench.dial(peer)
     const invite = await peer.request('INVITE')
     expect(invite.uri).toBe(`sip:+12025550199@127.0.0.1:${peer.port}`)
@@ -101,7 +101,7 @@ describe('a call goes out', () => {
     expect(peer.received.filter(message => message.kind === 'request' && message.method === 'INVITE')).toEqual([])
   })
 
-  it('answers a challenge of its realm, and of no other', async () => {
+  it('answers challenges of its realm only', async () => {
     const over = { username: 'user', password: 'pass', realm: 'carrier' }
     const first = bench.dial(peer, over)
     reply(peer, await peer.request('INVITE'), '407 Prove It', ['Proxy-Authenticate: Digest realm="carrier", nonce="n"'])
@@ -116,7 +116,7 @@ describe('a call goes out', () => {
     expect(await other.result).toMatchObject({ failure: { reason: 'auth_failed', sipCode: 407 } })
   })
 
-  it('wrong credentials are auth_failed, without a third try', async () => {
+  it('fails with auth_failed after two attempts', async () => {
     const { result } = bench.dial(peer, { username: 'user', password: 'wrong' })
     for (let i = 0; i < 2; i++) {
       reply(peer, await peer.request('INVITE'), '401 Prove It', ['WWW-Authenticate: Digest realm="r", nonce="n"'])
@@ -124,7 +124,7 @@ describe('a call goes out', () => {
     expect(await result).toMatchObject({ failure: { status: 'failed', reason: 'auth_failed', sipCode: 401 } })
   })
 
-  it('nobody picks up: CANCEL, no_answer', async () => {
+  it('cancels after the ring timeout: no_answer', async () => {
     const { result } = bench.dial(peer, {}, { ring_timeout_ms: 150 })
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing')
@@ -148,7 +148,7 @@ describe('a call goes out', () => {
     })
   })
 
-  it('CANCEL and 200 cross: the call is acknowledged and ended', async () => {
+  it('acknowledges and ends a call when CANCEL and 200 cross', async () => {
     const { result, abort } = bench.dial(peer)
     const invite = await peer.request('INVITE')
     reply(peer, invite, '180 Ringing')
@@ -161,7 +161,7 @@ describe('a call goes out', () => {
     expect(await result).toMatchObject({ failure: { status: 'canceled' } })
   })
 
-  it('aborted before it began: nothing is sent', async () => {
+  it('sends nothing when aborted first', async () => {
     const signal = AbortSignal.abort()
     const trunk = trunkPlan(peer)
     bench.setTrunks(trunk)
@@ -170,7 +170,7 @@ describe('a call goes out', () => {
     expect(peer.received).toEqual([])
   })
 
-  it('an answer without our codecs, or unreadable, is acknowledged and ended', async () => {
+  it('ends an answer without a common codec', async () => {
     for (const [sdp, reason] of [
       [far.sdp([], '18'), 'no_common_codec'],
       ['nonsense', 'bad_sdp'],
@@ -183,7 +183,7 @@ describe('a call goes out', () => {
     }
   })
 
-  it('an answer without Contact is no call: the server ends it', async () => {
+  it('treats an answer without Contact as no call', async () => {
     const { result } = bench.dial(peer)
     const invite = await peer.request('INVITE')
     reply(peer, invite, '200 OK', [SDP_TYPE], far.sdp())
@@ -193,7 +193,7 @@ describe('a call goes out', () => {
     expect(bench.rig.server.stats().dialogs).toBe(0)
   })
 
-  it('a dead trunk is told from a person who is away', async () => {
+  it('distinguishes a dead trunk from no answer', async () => {
     await restart({ timers: { t1: 5, t2: 20, t4: 20 } })
     const { result } = bench.dial(peer)
     expect(await result).toEqual({
@@ -214,14 +214,14 @@ describe('a call goes out', () => {
     expect((await result).ok).toBe(false)
   })
 
-  it('over a trunk that is not there: trunk_unknown', async () => {
+  it('reports trunk_unknown', async () => {
     for (const id of [null, randomUUID()]) {
       const request = { plan: callPlan(id), signal: new AbortController().signal, onRinging: () => {} }
       expect(await bench.edge.dialer.dial(request)).toMatchObject({ failure: { reason: 'trunk_unknown' } })
     }
   })
 
-  it('over a trunk that the engine hears of a moment later', async () => {
+  it('waits for a trunk the engine learns of later', async () => {
     const trunk = trunkPlan(peer)
     const request = { plan: callPlan(trunk.id), signal: new AbortController().signal, onRinging: () => {} }
     const result = bench.edge.dialer.dial(request)
@@ -231,7 +231,7 @@ describe('a call goes out', () => {
     expect(await result).toMatchObject({ failure: { reason: 'busy' } })
   })
 
-  it('is given up while it waits for its trunk', async () => {
+  it('is canceled while it waits for its trunk', async () => {
     const abort = new AbortController()
     const result = bench.edge.dialer.dial({ plan: callPlan(randomUUID()), signal: abort.signal, onRinging: () => {} })
     abort.abort()
@@ -252,7 +252,7 @@ describe('a call goes out', () => {
     expect(await leg.ended).toEqual({ by: 'remote', reason: 'caller_hangup' })
   })
 
-  it('ends when no sound comes any more', async () => {
+  it('ends when RTP stops', async () => {
     await restart({}, { mediaTimeoutMs: 100 })
     const { leg } = await dialed()
     expect(await leg.ended).toEqual({ by: 'network', reason: 'media_timeout' })
@@ -269,8 +269,8 @@ describe('a call goes out', () => {
   })
 })
 
-describe('a call comes in', () => {
-  it('is offered with its numbers, answered, carries sound and keys, and is ended by the caller', async () => {
+describe('an inbound call', () => {
+  it('is offered with its numbers, carries audio and DTMF, and is ended by the caller', async () => {
     const { leg, caller, sdp } = await answered()
     caller.ack()
     const ear = new Ear()
@@ -286,7 +286,7 @@ describe('a call comes in', () => {
     expect(await leg.ended).toEqual({ by: 'remote', reason: 'caller_hangup' })
   })
 
-  it('tells who calls whom', async () => {
+  it('reports caller and callee', async () => {
     const trunk = trunkPlan(peer)
     bench.setTrunks(trunk)
     const caller = new Caller(peer, `sip:12025550100@127.0.0.1:${bench.rig.udpPort}`)
@@ -314,7 +314,7 @@ describe('a call comes in', () => {
     expect(await leg.ended).toEqual({ by: 'local', reason: 'agent_hangup' })
   })
 
-  it('is given up by the caller before the answer', async () => {
+  it('is canceled by the caller before the answer', async () => {
     bench.setTrunks(trunkPlan(peer))
     const caller = new Caller(peer, `sip:+12025550100@127.0.0.1:${bench.rig.udpPort}`)
     caller.invite(far.sdp())
@@ -349,7 +349,7 @@ describe('a call comes in', () => {
     await caller.answered(400)
   })
 
-  it('without an offer gets ours, and answers it in the ACK', async () => {
+  it('receives our offer, and answers it in the ACK', async () => {
     const { leg, caller, sdp } = await answered('')
     expect(sdp).toContain('RTP/AVP 0 8 101')
     peer.send(caller.head('ACK', { extra: [SDP_TYPE] }), far.sdp([], '8'))
@@ -362,14 +362,14 @@ describe('a call comes in', () => {
     expect(leg.stats().codec).toBe('PCMA')
   })
 
-  it('whose ACK brings no usable answer is ended', async () => {
+  it('ends after an unusable ACK', async () => {
     const { leg, caller } = await answered('')
     peer.send(caller.head('ACK', { extra: [SDP_TYPE] }), far.sdp([], '18'))
     reply(peer, await peer.request('BYE'), '200 OK')
     expect((await leg.ended).reason).toBe('no_common_codec')
   })
 
-  it('is put on hold, resumed, moved, and asked for an offer', async () => {
+  it('supports hold, resume, moves and late offers', async () => {
     const { leg, caller, sdp } = await answered()
     caller.ack()
     leg.attach(new Ear())
@@ -404,7 +404,7 @@ describe('a call comes in', () => {
     await peer.response(405, 'REFER')
   })
 
-  it('OPTIONS is answered, as carriers ask whether we live', async () => {
+  it('answers OPTIONS', async () => {
     new Caller(peer, `sip:127.0.0.1:${bench.rig.udpPort}`).request('OPTIONS')
     expect(headerOf(await peer.response(200, 'OPTIONS'), 'Allow')).toContain('INVITE')
   })
@@ -413,7 +413,7 @@ describe('a call comes in', () => {
 const versionOf = (sdp: string): number => Number(/^o=\S+ \S+ (\d+)/m.exec(sdp)?.[1])
 
 describe('the signalling server', () => {
-  it('goes away: legs and attempts end, and the edge says so', async () => {
+  it('disconnects: legs and attempts end, and the edge reports it', async () => {
     const { leg } = await dialed()
     const { result } = bench.dial(peer)
     await peer.request('INVITE')
@@ -449,7 +449,7 @@ describe('the signalling server', () => {
 describe('registration', () => {
   const account = { mode: 'register', username: 'user', password: 'pass', host: '127.0.0.1' } as const
 
-  it('is made with credentials, refreshed under the same Call-ID, told, and taken back at the end', async () => {
+  it('registers, refreshes under one Call-ID, reports, and unregisters', async () => {
     const trunk = trunkPlan(peer, account)
     bench.setTrunks(trunk)
     const first = await peer.request('REGISTER')
@@ -471,7 +471,7 @@ describe('registration', () => {
     expect(bench.statuses.at(-1)).toMatchObject({ registration: 'none', trunkId: trunk.id })
   })
 
-  it('that is refused is told in words; a changed password tries at once', async () => {
+  it('reports a rejection, and retries at once with a changed password', async () => {
     bench.setTrunks(trunkPlan(peer, account))
     reply(peer, await peer.request('REGISTER'), '403 Forbidden')
     await bench.until(() => bench.statuses.at(-1)?.registration === 'failed')
@@ -489,7 +489,7 @@ describe('registration', () => {
     reply(peer, longer, '200 OK')
   })
 
-  it('is left alone for trunks of mode ip, and where another engine does it', async () => {
+  it("is skipped for ip trunks and other engines' trunks", async () => {
     await restart({}, { mayRegister: () => false })
     bench.setTrunks(trunkPlan(peer, account), trunkPlan(peer, { ...account, mode: 'ip' }))
     const { caller } = await answered()
