@@ -214,7 +214,7 @@ test('counts each message of an MCP batch against the rate limit', async () => {
   }
 })
 
-test("survives a tool schema that doubles at each level", async () => {
+test('survives a tool schema that doubles at each level', async () => {
   const $defs: Record<string, unknown> = { a0: { type: 'string' } }
   for (let i = 1; i < 24; i++) {
     const inner = { $ref: `#/$defs/a${i - 1}` }

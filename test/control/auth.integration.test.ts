@@ -365,9 +365,12 @@ describe('a session', () => {
     await app.close()
   })
 
-  test.each(['', 'x', `${'a'.repeat(43)}`, '%00', '%zz', 'a'.repeat(500)])('returns 401 for a session that %s', async value => {
-    expect((await get('/v1/public/projects', `parley_session=${value}`)).status).toBe(401)
-  })
+  test.each(['', 'x', `${'a'.repeat(43)}`, '%00', '%zz', 'a'.repeat(500)])(
+    'returns 401 for a session that %s',
+    async value => {
+      expect((await get('/v1/public/projects', `parley_session=${value}`)).status).toBe(401)
+    },
+  )
 })
 
 describe('a password', () => {

@@ -18,7 +18,7 @@ let running: Control
 /** A control process without workers. */
 let idle: TestControl
 const offered: Offered[] = []
-/** A control process whose offers are timed; the pace is Redis' own, so time is real. */
+/** A control process that records when it publishes calls; Redis keeps the rate, so time is real. */
 const watched = (deps: Deps): Deps => ({
   ...deps,
   bus: {

@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => control?.close())
 
 let people = 0
-/** A unique person whose texts no stemmer changes. */
+/** A unique person; no stemmer changes the texts. */
 const nextPerson = (): Person => ({
   phone: `+7999${String(1_000_000 + people++)}`,
   name: `Zybrzyck${'abcdefgh'[people]}`,
@@ -99,7 +99,7 @@ test('erases a person everywhere; other data and the ledger stay', async () => {
   const [person, neighbour] = [nextPerson(), nextPerson()]
   for (const one of [person, neighbour]) {
     await fillPersonal(control, owner, one).catch(error => {
-      // The project has one index; both are told of in the same.
+      // Both are in the one index of the project.
       if (!/knowledge_indexes|retention|lead_terms/.test(String(error))) throw error
     })
   }

@@ -216,7 +216,7 @@ describe('authentication', () => {
     const { deps, statements, app } = await anotherProcess()
     for (let i = 0; i < 3; i++) expect((await use(`svc_${'b'.repeat(43)}`, app)).status).toBe(401)
     expect(statements.filter(text => auth.test(text))).toHaveLength(1)
-    expect((await use('svc_short', app)).status).toBe(401) // not even asked for
+    expect((await use('svc_short', app)).status).toBe(401) // not looked up
     expect(statements.filter(text => auth.test(text))).toHaveLength(1)
 
     const cache = keyCache(deps)

@@ -279,7 +279,7 @@ describe('an address', () => {
     for (const target of paged) {
       for (const value of wrong) {
         const { status, body } = await send(target, { url: `${target.url}?limit=${value}` })
-        // The webhook of the log is nobody's, but the query is judged first.
+        // The webhook does not exist, but the query is validated first.
         expect([target.id, value, status, body.code]).toEqual([target.id, value, 400, 'validation_failed'])
       }
       for (const value of wrong.filter(one => !/^(?:0|201)$/.test(one))) {

@@ -159,7 +159,7 @@ test('calls, events and traces stored by 0.1 have the names of the API', async (
   const others = [await insertCall(null), await insertCall([])]
   const events = [
     { type: 'tool.finished', data: { tool: tools('verdict')[0] } },
-    { type: 'transfer.settled', data: { name: 'Sales', accepted: true } },
+    { type: 'transfer.settled', data: { name: 'Sales', taken: true } },
     { type: 'tool.started', data: { name: 'taken' } },
   ]
   for (const [seq, { type, data }] of events.entries())
@@ -172,8 +172,8 @@ test('calls, events and traces stored by 0.1 have the names of the API', async (
   ]
   const diagnosis = (name: string) => ({ code: 'no_response', [name]: 'Nobody answered.', advice: null, evidence: [0] })
   const insertTrace = (callId: string, found: object | null) => sql`
-    insert into call_traces (owner_id, call_id, created_at, messages, omitted, diagnosis)
-    values (${ownerId}, ${callId}, now(), ${sql.json(messages('generated') as never)}, 3, ${found && sql.json(found as never)})`
+    insert into call_traces (owner_id, call_id, created_at, messages, left_out, diagnosis)
+    values (${ownerId}, ${callId}, now(), ${sql.json(messages('made_up') as never)}, 3, ${found && sql.json(found as never)})`
   await insertTrace(used, diagnosis('words'))
   await insertTrace(others[0]!, null)
 

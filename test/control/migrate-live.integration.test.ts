@@ -106,7 +106,7 @@ test('changes a table in use without blocking calls', async () => {
   await reader.letGo()
   expect(await migrating).toEqual([name])
   const { slowest } = await calls.stop()
-  // Behind the change, once a try: the machine may be slow, but nobody waits for the reader.
+  // Behind the change, once a try: the machine may be slow, but no statement waits for the reader.
   expect(slowest).toBeLessThan(LOCK_MS * 15)
   expect(await control.deps.sql`select of_a_test from calls limit 1`).toEqual([{ of_a_test: null }])
 })

@@ -124,7 +124,7 @@ describe.skipIf(livekitBinary === null)('following a call', () => {
       call_id: id,
       monitor_id: first.monitor_id,
     })
-    // And again: nobody is there.
+    // Again, without an operator.
     expect((await tenant.call('DELETE', `/calls/${id}/monitor/${first.monitor_id}`)).status).toBe(200)
   })
 

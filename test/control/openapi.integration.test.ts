@@ -199,7 +199,7 @@ test('every route has an entry, and every entry its answers and errors', () => {
   for (const { path, method, operation } of operations()) {
     const where = `${method} ${path}`
     expect([where, operation.summary]).not.toContain(undefined)
-    // By whom it can be reached: a key in either header or a session, a session alone, everybody.
+    // Required credential: a key in either header or a session, a session only, or none.
     const schemes = operation.security?.map(scheme => Object.keys(scheme).join()).join(' ')
     const open = path.startsWith('/auth/')
     expect([where, schemes]).toEqual([

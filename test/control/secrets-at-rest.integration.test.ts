@@ -44,7 +44,7 @@ afterAll(async () => {
 type Method = 'POST' | 'PATCH'
 let keys = 0
 
-/** As an application would: a POST with an Idempotency-Key, whose answer is kept. */
+/** Sends a POST with an Idempotency-Key, whose answer is stored. */
 async function ask(method: Method, path: string, body?: object, by: 'key' | 'session' = 'key') {
   keys += 1
   const again = method === 'POST' ? { 'idempotency-key': `rest-${keys}` } : {}

@@ -5,7 +5,7 @@ import { shareOf, tone } from '../media/audio/sound.ts'
 import { clock } from '../sip/trunk/bench.ts'
 import { until } from '../support/world.ts'
 
-/** Survives every codec, and is none of the keypad's. */
+/** Hz. Passes every codec, and is no DTMF frequency. */
 export const AGENT_HZ = 650
 const FRAMES_A_SECOND = 50
 const LOUD = 500

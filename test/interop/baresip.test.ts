@@ -46,7 +46,7 @@ async function digest(line: Line, options: BaresipOptions): Promise<void> {
     aor: line.uri(transport, SOFTPHONE.username),
     extras,
   })
-  // No trunk: who calls has nothing but its name.
+  // Not a trunk: the caller is identified by user name only.
   line.bench.setTrunks()
   await until(() => line.book.isRegistered(), 'its registration')
   await phone.dial()

@@ -68,7 +68,7 @@ async function early(): Promise<void> {
   const phone = await linphonePhone(line, true)
   const at = `127.0.0.1:${carrier.port}`
   phone.say(`register sip:${EARLY_NUMBER}@${at} sip:${at} ${PASSWORD}`)
-  // It says so when it is asked, and not by itself.
+  // Kamailio reports it on request only.
   await until(() => {
     phone.say('status register')
     return /registered, identity/.test(phone.output())

@@ -20,7 +20,7 @@ export interface LinphonePhone extends Phone {
   printed(words: RegExp): Promise<void>
 }
 
-/** `early`: it answers calls by 183 and its sound before somebody answers them. */
+/** `early`: it answers calls with 183 and early media. */
 export async function linphonePhone(line: Line, early = false): Promise<LinphonePhone> {
   const home = join(line.folder, `linphone-${randomUUID()}`)
   mkdirSync(join(home, '.local/share/linphone'), { recursive: true })
@@ -35,7 +35,7 @@ export async function linphonePhone(line: Line, early = false): Promise<Linphone
       'firewall_policy=0',
       '[misc]',
       'file_transfer_protocol=',
-      // It has a camera to offer, and does so when it is told.
+      // Offers video when configured.
       ...['[video]', 'automatically_initiate=0', 'automatically_accept=0'],
     ],
   ]

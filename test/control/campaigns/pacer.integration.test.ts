@@ -163,7 +163,7 @@ test('dials while the balance covers a call, then pauses, and resumes after a to
   await topUp(control.deps, other.ownerId, '100')
   control.deps.clock.advance(2000)
   await pace(engine.deps)
-  expect((await see(other, topped.id)).status).toBe('paused') // it was not told to go on
+  expect((await see(other, topped.id)).status).toBe('paused') // automatic resume is off
 })
 
 test('never exceeds the spending limit under concurrent calls', async () => {
@@ -343,7 +343,7 @@ test('shares the dial rate of a trunk evenly between campaigns, with two process
   const of = new Map((await live(...ids)).map(call => [call.id, call.campaign_id]))
   const counts = ids.map(id => own.placed.slice(0, 20).filter(one => of.get(one.id) === id).length)
   expect(Math.abs(counts[0]! - counts[1]!)).toBeLessThanOrEqual(6)
-  // Each at its turn or later, 103 ms apart, and the first no sooner than somebody looked.
+  // Each dial is at its rate token or later, 103 ms apart; the first not before the pacer ran.
   for (const [index, { at }] of own.placed.entries()) {
     expect([index, at - lookedAt >= index * 103]).toEqual([index, true])
   }

@@ -81,7 +81,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
   const place = async ({ call, projectId }: Customer): Promise<string> =>
     (await call('POST', '/calls', { project_id: projectId, phone: nextPhone() })).body.id
 
-  /** As an engine tells it. */
+  /** Emits the events as an engine does. */
   async function end(owner: Customer, id: string, part: Partial<CallRecord>): Promise<void> {
     const engine = control.engine(`engine-${randomUUID()}`)
     const emit = engine.emitter({ call_id: id, owner_id: owner.ownerId })
@@ -156,7 +156,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     expect(body.items.map(({ to }: { to: string }) => to)).toEqual([phone])
     expect(page.url()).toContain(body.items[0].id)
 
-    // It becomes the page of an ended call by itself.
+    // The page changes to that of an ended call without a reload.
     await end(owner, body.items[0].id, { status: 'busy', ended_reason: 'busy', sip_code: 486 })
     await page.getByText('The line was busy.').waitFor()
   })

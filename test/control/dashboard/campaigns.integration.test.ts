@@ -89,7 +89,7 @@ async function open(owner: Owner, path: string, options: object = {}): Promise<T
   return opened
 }
 
-/** The engine has been given the call of this number; it tells of it as calls go. */
+/** The engine has claimed the call to this number and emits its events. */
 async function placed(phone: string) {
   const plan = await until(() => plans.find(one => one.to === phone), `the call of ${phone}`)
   const emit = engine.emitter(plan)
@@ -252,7 +252,7 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     await dialog(page).getByText('Calls in progress continue until they end.').waitFor()
     await dialog(page).getByRole('button', { name: 'Stop' }).click()
     await shown(() => counter(page, 'Canceled')).toBe('1')
-    // The third is under way: it ends as calls end, and the page hears of it although the campaign is over.
+    // The third call is live: the page shows its end although the campaign has ended.
     const vera = await placed('+79161234569')
     await vera.begin()
     await vera.end(record({ talked_ms: 10_000 }))

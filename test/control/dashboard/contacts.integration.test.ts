@@ -33,7 +33,7 @@ async function createOwner(): Promise<Owner> {
   return { cookie, projectId, call }
 }
 
-/** Whoever is called is a contact. */
+/** Creates contacts by calling them. */
 async function called({ call, projectId }: Owner, phone: string): Promise<{ callId: string; contactId: string }> {
   const placed = await call('POST', '/calls', { project_id: projectId, phone })
   await finish(dashboard.control.deps, placed.id, record())

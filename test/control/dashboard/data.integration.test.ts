@@ -37,7 +37,7 @@ interface Owner extends Tenant {
   cookie: string
 }
 
-/** With a key, a line and money, and somebody who can log in. */
+/** An account with a key, a line, a balance and a log-in. */
 async function createOwner(): Promise<Owner> {
   const tenant = await createTenant(dashboard.control, { money: '100' })
   const email = nextEmail()
@@ -100,7 +100,7 @@ describe.skipIf(chromiumPath === null)('how long it is kept', () => {
     await toldAndClosed(page, 'Saved')
     expect(await kept()).toEqual({ recordings_days: 30, transcripts_days: null, phones_days: 20 })
 
-    // Longer deletes nothing, and is not asked for.
+    // A longer period deletes nothing and needs no confirmation.
     await section(page, 'Phone numbers').getByLabel('Until I delete them').check()
     await page.getByText('Phone numbers are deleted before other data').waitFor({ state: 'detached' })
     await save.click()
@@ -123,7 +123,7 @@ describe.skipIf(chromiumPath === null)('how long it is kept', () => {
     expect(shortenedBy(given, { ...values, recordings: { limited: true, days: 29 } })).toEqual([
       { kind: 'recordings', days: 29 },
     ])
-    // Days that nobody sees any more count for nothing.
+    // Periods of disabled kinds are ignored.
     expect(patchOf({ ...values, phones: { limited: false, days: 1 } }).phones_days).toBeNull()
   })
 })

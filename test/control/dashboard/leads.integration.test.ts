@@ -16,7 +16,7 @@ const IMG = '<img src=x onerror="window.pwned=1">'
 const SCRIPT = '"><script>window.pwned=1</script>'
 const LINK = 'javascript:window.pwned=1'
 
-/** One that a test lets go on when it has looked. */
+/** A source that waits until the test releases it. */
 function gate() {
   let open = () => {}
   const opened = new Promise<void>(resolve => {

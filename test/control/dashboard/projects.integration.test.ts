@@ -34,7 +34,7 @@ const dashboard = dashboardRig({
 
 type Options = Parameters<TestBrowser['open']>[1]
 
-/** A project of somebody, opened in the editor. */
+/** A new project, opened in the editor. */
 async function editor(settings: object = {}, query = '', options: Options = {}) {
   const cookie = await signUp(dashboard.address)
   const { body: project } = await rest(dashboard.address, cookie, 'POST', '/projects', {
@@ -294,7 +294,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
       greeting: 'Hello.',
       transfers: [{ name: 'Sales', to: '+14155550123', description: '', announce: 'A caller: {{about}}, {{name}}' }],
     })
-    // The browser itself tells of each answer that is a refusal.
+    // The browser logs each response with an error status.
     expect(complaints.filter(one => !/status of 422/.test(one))).toEqual([])
   })
 

@@ -81,7 +81,7 @@ async function openEngine(engine: EngineBus): Promise<void> {
   )
 }
 
-/** The carrier: there for everybody, and registers who knows the password. */
+/** A carrier that answers all requests, and registers clients with the right password. */
 async function serve(peer: Peer): Promise<void> {
   const isRequest = (message: SipMessage): message is SipRequest => message.kind === 'request'
   for (;;) {

@@ -109,7 +109,7 @@ describe('a search', () => {
     const job = await start(owner, { target_leads: 10 })
     const same = candidate(50, { phones: [phoneOf(0)], website: null, address: null })
     const other = candidate(51, { website: 'https://www.clinic-0.example/contacts', address: null })
-    // Another number of who is on the list, told of by another source.
+    // Another number of a listed company, from another source.
     const unwanted = candidate(7)
     const again = candidate(8, { website: unwanted.website, address: null })
     // Candidates are enriched concurrently: these wait for the one that they resemble.

@@ -18,7 +18,7 @@ test('reads streams in turn without loss or duplicates', async () => {
       const got: Record<string, number[]> = {}
       for await (const { source, item } of mergeFairly(streams, noFailure, never)) {
         got[source] = [...(got[source] ?? []), item]
-        // Nobody who has more is a whole round behind; what comes first may be anybody's.
+        // No stream with more items is a whole round behind; the order within a round is free.
         const open = lengths.flatMap((length, n) => ((got[n] ?? []).length < length ? [(got[n] ?? []).length] : []))
         if (open.length > 0) expect(Math.max(...open) - Math.min(...open)).toBeLessThanOrEqual(1)
       }

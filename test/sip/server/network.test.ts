@@ -2,7 +2,7 @@ import type { networkInterfaces } from 'node:os'
 import { expect, it } from 'vitest'
 import { interfaceAddresses } from '../../../sip/server/network.ts'
 
-it("reads network interfaces once a second", () => {
+it('reads network interfaces once a second', () => {
   let [now, reads, mine] = [0, 0, '192.0.2.1']
   const read = () => {
     reads += 1

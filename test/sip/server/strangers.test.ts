@@ -56,7 +56,7 @@ async function sendScan(peer: Peer): Promise<number> {
     'CANCEL',
   ]
   for (const method of methods) new Caller(peer, uri()).request(method, ['Event: presence'])
-  // As if inside of a call, and as what nobody can read.
+  // As an in-dialog request, and as garbage.
   const inside = new Caller(peer, uri())
   inside.toTag = 'guessed'
   for (const method of ['INVITE', 'BYE', 'INFO']) inside.request(method)

@@ -1,7 +1,7 @@
 /**
  * Messages of RFC 4475 (torture tests) and RFC 5118 (IPv6), by their names there, written anew. `want` is what has
  * to become of it: the status that the server answers by itself, `app` when an application is asked, `silence` when
- * nobody hears anything.
+ * there is no response.
  */
 export type Torture = {
   readonly name: string

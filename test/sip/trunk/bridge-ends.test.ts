@@ -68,7 +68,7 @@ describe('joined legs', () => {
     await answerTarget()
     await callerSound.hears(TARGET_HZ)
     targetSound.stop()
-    // Theirs, which nobody answers for, and the caller's.
+    // The target's BYE, which is not answered, and the caller's.
     await takeBye()
     await takeBye()
     expect(await record()).toMatchObject({ status: 'completed', ended_reason: 'media_timeout' })

@@ -169,7 +169,7 @@ describe('a call that is refused', () => {
     const { port } = server.address() as { port: number }
     const plan = { call_id: randomUUID() }
     await bench.dial({ port } as Peer, { transport: 'tls', host: '127.0.0.2' }, plan).result
-    // Ours is believed by nobody, so that is what the server may stumble over first.
+    // Our certificate is untrusted, so the server may fail at it first.
     expect(traceOf(plan.call_id, 'trunk_unreachable').diagnosis?.code).toMatch(/^tls_(?:name_mismatch|untrusted)$/)
   })
 

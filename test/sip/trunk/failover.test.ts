@@ -68,7 +68,7 @@ describe('a call over several hosts', () => {
     reply(first, refused, '503 No Circuit')
     const invite = await second.request('INVITE')
     expect(invite.uri).toBe(`sip:+12025550199@127.0.0.1:${second.port}`)
-    // One attempt: who counts calls by their Call-ID counts one (RFC 3263 §4.3).
+    // One attempt: the Call-ID stays the same (RFC 3263 §4.3).
     expect(headerOf(invite, 'Call-ID')).toBe(headerOf(refused, 'Call-ID'))
     expect(headerOf(invite, 'From')).not.toBe(headerOf(refused, 'From'))
     const headers = [`Contact: <sip:far@127.0.0.1:${second.port}>`, 'Content-Type: application/sdp']

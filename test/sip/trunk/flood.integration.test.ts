@@ -25,7 +25,7 @@ import { Phone, planOf, USER } from './phone.ts'
 
 const RATE = 3000
 const SECONDS = inject('full') ? 20 : 3
-/** Addresses; each by itself stays near what a stranger may send. */
+/** Addresses; each stays near the limit of an unknown source. */
 const SOURCES = 200
 const MAD = '127.0.0.66'
 /** A packet leaves each 20 ms; so much longer than without the flood may none of them take. */

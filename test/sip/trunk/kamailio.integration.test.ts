@@ -104,7 +104,7 @@ it.each(['UPDATE', 'INVITE'])(
     reply(peer, await peer.request('BYE'), '200 OK')
     await over
     // None of them came to Kamailio's far side unproven, or from the server, which could not prove it. Of an INVITE that
-    // Kamailio refused by itself it passes on the ACK.
+    // Kamailio rejected itself it forwards the ACK.
     expect(peer.received.filter(message => message.kind === 'request' && message.method !== 'ACK')).toEqual([])
   },
   20_000,

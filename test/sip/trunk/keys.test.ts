@@ -112,25 +112,22 @@ describe('sent DTMF', () => {
 })
 
 describe('on hold', () => {
-  it.each(['sendonly', 'inactive'])(
-    '(%s) transcribes and pulls nothing',
-    async how => {
-      const { ear, caller, port } = await answered({ events: true })
-      far.say(port, 700)
-      await ear.until(() => ear.frames > 5)
-      const hold = far.sdp(true, [`a=${how}`])
-      caller.request('INVITE', ['Content-Type: application/sdp'], hold)
-      await caller.answered()
-      caller.ack()
-      const before = ear.frames
-      const loud = far.loud
-      await new Promise(resolve => setTimeout(resolve, 200))
-      expect(ear.frames).toBe(before)
-      expect(far.loud - loud).toBeLessThanOrEqual(1)
-      caller.request('INVITE', ['Content-Type: application/sdp'], far.sdp())
-      await caller.answered()
-      caller.ack()
-      await ear.until(() => ear.frames > before + 5)
-    },
-  )
+  it.each(['sendonly', 'inactive'])('(%s) transcribes and pulls nothing', async how => {
+    const { ear, caller, port } = await answered({ events: true })
+    far.say(port, 700)
+    await ear.until(() => ear.frames > 5)
+    const hold = far.sdp(true, [`a=${how}`])
+    caller.request('INVITE', ['Content-Type: application/sdp'], hold)
+    await caller.answered()
+    caller.ack()
+    const before = ear.frames
+    const loud = far.loud
+    await new Promise(resolve => setTimeout(resolve, 200))
+    expect(ear.frames).toBe(before)
+    expect(far.loud - loud).toBeLessThanOrEqual(1)
+    caller.request('INVITE', ['Content-Type: application/sdp'], far.sdp())
+    await caller.answered()
+    caller.ack()
+    await ear.until(() => ear.frames > before + 5)
+  })
 })

@@ -193,16 +193,16 @@ describe('blocked addresses', () => {
 })
 
 it('limits concurrent trunk checks in all and per owner', async () => {
-  // A name that DNS never tells keeps each of them busy.
+  // A name that DNS never answers keeps each check busy.
   const never = () => new Promise<never>(() => {})
   const bench = await start({}, { resolver: { naptr: never, srv: never, addresses: never } })
   const peer = await bench.rig.udpPeer()
   const owner_id = trunkPlan(peer).owner_id
   const check = (over = {}) => bench.edge.check(trunkPlan(peer, { host: 'slow.example', ...over }))
   const own = Array.from({ length: 3 }, () => check({ owner_id }))
-  await expect(check({ owner_id })).rejects.toMatchObject({ name: 'ExaminersBusy', owner: true })
+  await expect(check({ owner_id })).rejects.toMatchObject({ name: 'TrunkChecksBusy', owner: true })
   const others = Array.from({ length: 5 }, () => check())
-  await expect(check()).rejects.toMatchObject({ name: 'ExaminersBusy', owner: false })
+  await expect(check()).rejects.toMatchObject({ name: 'TrunkChecksBusy', owner: false })
   const reports = await Promise.all([...own, ...others])
   expect(reports.map(({ diagnosis }) => diagnosis?.code)).toEqual(Array(8).fill('dns_failed'))
 })

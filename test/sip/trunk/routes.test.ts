@@ -253,7 +253,7 @@ describe('as a drachtio-server sees it', () => {
     at.drop()
     while (edge.isUp()) await new Promise(resolve => setImmediate(resolve))
     expect(edge.server()).toBeNull()
-    edge.listen(true) // while nobody is there
+    edge.listen(true) // without a connection
     expect(await saidTo(at, 4)).toEqual(VERBS)
     edge.listen(false)
     expect((await saidTo(at, 4)).length).toBe(4)

@@ -114,7 +114,7 @@ describe('a session refreshed by us', () => {
     const times = seconds()
     expect(times).toHaveLength(14)
     for (const [at, second] of times.entries()) expect(Math.abs(second - (at + 1) * DUE)).toBeLessThan(20)
-    // The server, which could not prove it, has had no turn: each was asked for proof once, and has given it.
+    // The server cannot authenticate, so it sent none: each request was challenged once and then authenticated.
     expect(new Set(methods())).toEqual(new Set(['INVITE']))
     expect(heard).toHaveLength(28)
     const offers = proven().map(({ request }) => request.body.toString())

@@ -63,7 +63,7 @@ export async function putChunks(sql: Sql, source: Source, texts: readonly (strin
   })
 }
 
-/** Each word is a direction; texts with the same words are near. Counts what it was asked for. */
+/** Each word is a direction; texts with the same words are similar. Counts its requests. */
 export function wordEmbedder(options: { model?: string; dimensions?: number } = {}): Embedder & { texts: string[] } {
   const { model = 'words-1', dimensions = 64 } = options
   const texts: string[] = []
