@@ -34,7 +34,7 @@ declare module 'vitest' {
 
 /** Runs side by side look for a free port from different places on. */
 const somePort = () => randomInt(33_000, 60_000)
-const tell = (text: string) => console.error(text)
+const report = (text: string) => console.error(text)
 
 /** Ends when our end of its pipe closes, for whatever reason, and stops the servers. */
 function startCleanupWatchdog(folder: string, pids: number[]): ChildProcess {
@@ -53,7 +53,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     logFile: join(folder, `${name}.log`),
     port: somePort(),
     throwaway: true,
-    tell,
+    report,
   })
   const fleet = readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1')
   const starts = await Promise.allSettled([

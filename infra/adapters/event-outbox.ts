@@ -22,13 +22,13 @@ export function openEventOutbox(folder: string, startedMs: number, log: Log): Ev
         await appendFile(file, events.map(event => `${event}\n`).join(''), { mode: 0o600 })
       }),
     clear: () => next(() => rm(file, { force: true })),
-    async left() {
+    async pending() {
       const all = await readdir(folder).catch(() => [])
       const names = all.filter(one => one.endsWith(ENDING) && one !== name).sort()
       const texts = await Promise.all(names.map(one => readFile(join(folder, one), 'utf8')))
       return {
         events: texts.flatMap(wholeLines),
-        told: async () => {
+        acknowledge: async () => {
           for (const one of names) await rm(join(folder, one), { force: true })
         },
       }

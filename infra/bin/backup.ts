@@ -71,7 +71,7 @@ async function openDatabase(config: Config): Promise<{ url: string; close(): Pro
     folder: join(config.home, 'postgres'),
     logFile: join(home.logs, 'postgres.log'),
     port: 5433,
-    tell: text => console.error(text),
+    report: text => console.error(text),
     note: pid => home.note(pid),
   })
   return {
@@ -92,10 +92,10 @@ async function main([command, folder, ...rest]: string[]): Promise<number> {
     console.log(await work(readConfig(), resolve(folder)))
     return 0
   } catch (error) {
-    const told = [UsageError, NotRestored, ConfigError, HomeInUse].some(kind => error instanceof kind)
+    const expected = [UsageError, NotRestored, ConfigError, HomeInUse].some(kind => error instanceof kind)
     // A Postgres error message may contain row data.
     const { code, name } = error as { code?: string; name?: string }
-    console.error(told ? (error as Error).message : `Backup failed: ${code ?? name}`)
+    console.error(expected ? (error as Error).message : `Backup failed: ${code ?? name}`)
     return error instanceof UsageError ? 2 : 1
   }
 }

@@ -100,8 +100,8 @@ await runUntilStopped('engine', async hurry => {
     pace: bus.pace,
     metrics: counted.metrics,
     mayReach: address => mayReach(config.TRUNK_PRIVATE_HOSTS, address),
-    onTrunkStatus: ({ trunkId, ownerId, registration, lastError, hosts: told }) => {
-      const hosts = told.map(({ optionsMs, targets, ...host }) => ({
+    onTrunkStatus: ({ trunkId, ownerId, registration, lastError, hosts: reported }) => {
+      const hosts = reported.map(({ optionsMs, targets, ...host }) => ({
         ...host,
         options_ms: optionsMs,
         targets: targets.map(({ optionsMs: targetMs, ...target }) => ({ ...target, options_ms: targetMs })),

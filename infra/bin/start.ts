@@ -158,8 +158,8 @@ interface Stack {
 }
 
 async function startStack(config: Config, home: Home): Promise<Stack> {
-  const { say: tell } = reporter
-  const watch = { tell, note: (pid: number) => home.note(pid) }
+  const { say: report } = reporter
+  const watch = { report, note: (pid: number) => home.note(pid) }
   const logFile = (name: string) => join(home.logs, `${name}.log`)
   const keep = (name: string, part: Part) => {
     running.push({ name, stop: () => part.stop(), hurry: () => part.hurry?.() })
@@ -192,8 +192,8 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
     database_url: config.DATABASE_URL ?? env['DATABASE_URL']!,
     redis_url: config.REDIS_URL ?? env['REDIS_URL']!,
   }
-  home.tell(connections)
-  const mail = showMail(mailFolder(config.home), text => tell(`New mail:\n\n${text}`))
+  home.publish(connections)
+  const mail = showMail(mailFolder(config.home), text => report(`New mail:\n\n${text}`))
   running.push({ name: 'mail', stop: () => mail.stop() })
   const sip = await startSip(config, env, { logFile: logFile('sip-server'), watch, keep })
   const sttReady = await startSpeechRecognition(config, env, { logFile: logFile('speech'), watch, keep })
@@ -224,14 +224,14 @@ async function startStack(config: Config, home: Home): Promise<Stack> {
   )
   keep('control', control.child)
   env['HTTP_PORT'] = String(control.port)
-  if (control.port !== config.HTTP_PORT) tell(`Port ${config.HTTP_PORT} is in use. REST listens on ${control.port}.`)
+  if (control.port !== config.HTTP_PORT) report(`Port ${config.HTTP_PORT} is in use. REST listens on ${control.port}.`)
   const baseUrl = `http://${config.HTTP_HOST}:${control.port}`
   const publicUrl = config.PUBLIC_URL ?? baseUrl
   const opened = rooms?.open({ control: localUrl(config.HTTP_HOST, control.port), talk: `${publicUrl}/talk` })
   const engine = { env: { ...env, ...metricsPort(config, 1) }, logFile: logFile('engine'), drainSeconds }
   keep('engine', await startProcess({ name: 'Engine', file: 'engine.ts', ...engine, ...watch }))
   const { PARLEY_SECRET: _secret, PARLEY_HOME: _home, ...settings } = env
-  home.tell({ ...connections, settings })
+  home.publish({ ...connections, settings })
   const roomsOpen = (await opened) ?? config.LIVEKIT_URL !== undefined
   if (roomsOpen && rooms) parts.push('LiveKit')
 
@@ -264,7 +264,7 @@ function metricsPort({ METRICS_PORT }: Config, nth: number): Record<string, stri
 }
 
 interface Watch {
-  tell(text: string): void
+  report(text: string): void
   note(pid: number): void
 }
 
@@ -301,7 +301,7 @@ async function startSip(config: Config, env: Record<string, string>, { logFile, 
     { host, udpToo: true },
   )
   const { port, admin } = server
-  if (port !== config.SIP_PORT) watch.tell(`Port ${config.SIP_PORT} is in use. SIP listens on ${port}.`)
+  if (port !== config.SIP_PORT) watch.report(`Port ${config.SIP_PORT} is in use. SIP listens on ${port}.`)
   keep('SIP server', server.child)
   Object.assign(env, {
     DRACHTIO_HOST: '127.0.0.1',

@@ -219,11 +219,11 @@ export function judgeWork({ queues, webhooks, trunks }: WorkFound): Finding[] {
 
 function judgeWebhooks({ failed, delivered, disabled }: WebhookState): Finding {
   const hooks = about('Webhooks')
-  const told = `${delivered} delivered and ${failed} failed in the last day`
+  const counts = `${delivered} delivered and ${failed} failed in the last day`
   const off = disabled === 0 ? '' : `; ${many(disabled, 'endpoint')} disabled after repeated failures`
-  if (disabled === 0 && failed <= delivered / 10) return hooks.ok(`${told}.`)
+  if (disabled === 0 && failed <= delivered / 10) return hooks.ok(`${counts}.`)
   const todo = 'Owners see the reason at GET /webhooks/{id}/deliveries and can replay deliveries.'
-  return hooks.warning(`${told}${off}.`, todo)
+  return hooks.warning(`${counts}${off}.`, todo)
 }
 
 function judgeTrunks({ trunks, failed }: TrunkState): Finding {

@@ -23,7 +23,7 @@ export interface ChildOptions {
   /** False for a process whose exit ends everything. */
   restart?: boolean
   /** Receives one sentence for people. */
-  tell(text: string): void
+  report(text: string): void
   /** Called with the PID of every started process, including restarted ones. */
   note?: ((pid: number) => void) | undefined
 }
@@ -50,7 +50,7 @@ export async function startChild(options: ChildOptions): Promise<Child> {
   const watch = () => {
     current.process.once('exit', (code, signal) => {
       if (stopping) return
-      options.tell(
+      options.report(
         `${options.name} exited (${signal ?? `status ${code}`}).${options.restart === false ? '' : ' Restarting.'}`,
       )
       if (options.restart === false) return
@@ -66,11 +66,11 @@ export async function startChild(options: ChildOptions): Promise<Child> {
         // Set at once, so that a stop during the launch ends the new process too.
         current = await launch(options, process => (current = { ...current, process }))
         startedAt = Date.now()
-        options.tell(`${options.name} is back.`)
+        options.report(`${options.name} is back.`)
         if (!stopping) watch()
       } catch (error) {
         if (stopping) return
-        options.tell(`${options.name} could not be restarted: ${(error as Error).message}`)
+        options.report(`${options.name} could not be restarted: ${(error as Error).message}`)
         again()
       }
     }, delay)

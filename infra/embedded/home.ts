@@ -13,7 +13,7 @@ export interface Home {
   /** Records a child process, so that it can be stopped if we are killed. */
   note(pid: number): void
   /** Publishes the servers' addresses for other processes of this user, until release. */
-  tell(connections: Connections): void
+  publish(connections: Connections): void
   release(): void
 }
 
@@ -68,7 +68,7 @@ function take(folder: string, file: string, logs: string): Home {
       pids.push({ pid, started: startOf(pid) })
       write()
     },
-    tell(values) {
+    publish(values) {
       // The file contains a password.
       writeFileSync(`${connections}.new`, JSON.stringify(values), { mode: 0o600 })
       renameSync(`${connections}.new`, connections)

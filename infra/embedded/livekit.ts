@@ -179,11 +179,11 @@ export async function startLiveKit(
     logFile: string
     /** False: not restarted when it exits. */
     supervised?: boolean
-    tell(text: string): void
+    report(text: string): void
     note?: ((pid: number) => void) | undefined
   },
 ): Promise<{ url: string; child: Child }> {
-  const { port, binary, logFile, tell, note } = options
+  const { port, binary, logFile, report, note } = options
   const child = await startChild({
     name: 'LiveKit',
     command: binary,
@@ -196,7 +196,7 @@ export async function startLiveKit(
     restart: options.supervised ?? true,
     // On SIGTERM it waits until all participants have left. It stores nothing, and ours have left before.
     stopSignal: 'SIGKILL',
-    tell,
+    report,
     note,
   })
   return { url: `ws://127.0.0.1:${port}`, child }

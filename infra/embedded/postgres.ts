@@ -36,7 +36,7 @@ export interface PostgresOptions {
   throwaway?: boolean
   /** Programs of another build; those of the package by default. */
   native?: string
-  tell(text: string): void
+  report(text: string): void
   note?: ((pid: number) => void) | undefined
 }
 
@@ -77,7 +77,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
       readyTimeoutMs: 60_000,
       stopSignal: 'SIGINT', // fast shutdown: ends open sessions, loses nothing committed
       stopTimeoutMs: 15_000,
-      tell: options.tell,
+      report: options.report,
       note: options.note,
     })
     return { url: `postgres://parley:${password}@127.0.0.1:${port}/postgres`, child }
@@ -148,7 +148,7 @@ function elsewhere(options: PostgresOptions): string {
     `data-${createHash('sha256').update(resolve(options.folder)).digest('hex').slice(0, 12)}`,
   )
   if (!existsSync(data))
-    options.tell(`Storing the database in ${data}, because the Postgres user cannot enter this directory.`)
+    options.report(`Storing the database in ${data}, because the Postgres user cannot enter this directory.`)
   return data
 }
 

@@ -11,7 +11,7 @@ const isReady = (line: string) => line.startsWith('{"ready":true')
 
 export interface ProgramOptions {
   logFile: string
-  tell(text: string): void
+  report(text: string): void
   note?: ((pid: number) => void) | undefined
 }
 
@@ -42,7 +42,7 @@ export async function startSipServer(
     logFile: options.logFile,
     ready: isReady,
     readyTimeoutMs: 20_000,
-    tell: options.tell,
+    report: options.report,
     note: options.note,
   })
   return { child, listen: (JSON.parse(child.readyLine) as { listen: string[] }).listen }
@@ -68,7 +68,7 @@ export async function startSpeech(
     logFile: options.logFile,
     ready: isReady,
     readyTimeoutMs: 60_000,
-    tell: options.tell,
+    report: options.report,
     note: options.note,
   })
   return { child, sttReady: (JSON.parse(child.readyLine) as { sttReady: boolean }).sttReady }
@@ -93,7 +93,7 @@ export function startProcess(
     ready: isReady,
     readyTimeoutMs: 60_000,
     stopTimeoutMs: 20_000 + 1000 * (options.drainSeconds ?? 0),
-    tell: options.tell,
+    report: options.report,
     note: options.note,
   })
 }

@@ -17,7 +17,7 @@ export async function startRedis(options: {
   logFile: string
   port: number
   throwaway?: boolean
-  tell(text: string): void
+  report(text: string): void
   note?: ((pid: number) => void) | undefined
 }): Promise<{ url: string; child: Child }> {
   mkdirSync(options.folder, { recursive: true })
@@ -37,7 +37,7 @@ export async function startRedis(options: {
       logFile: options.logFile,
       ready: (line: string) => line.includes('Ready to accept connections'),
       readyTimeoutMs: 30_000,
-      tell: options.tell,
+      report: options.report,
       note: options.note,
     })
     return { url: `redis://:${password}@127.0.0.1:${port}/0`, child }

@@ -46,7 +46,7 @@ export async function openBench(options: BenchOptions): Promise<Bench> {
 async function installationOf(options: BenchOptions, toolsPort: number, closers: (() => Promise<void>)[]) {
   const { key, sip, 'base-url': baseUrl } = options
   if (!baseUrl && !key && !sip) {
-    const stack = await startOwnStack({ toolsPort, tell: text => console.error(text) })
+    const stack = await startOwnStack({ toolsPort, report: text => console.error(text) })
     closers.push(() => stack.stop())
     return { installation: stack as Installation, speechPort: async () => stack.speechPort }
   }

@@ -31,7 +31,7 @@ const RTP_PORTS = 200
 /** Below the kernel's ephemeral port range, at a random offset. */
 const somePort = (udpToo = false) => freePort(10_000 + randomInt(8000), HOST, udpToo)
 
-export async function startOwnStack(options: { toolsPort: number; tell(text: string): void }): Promise<OwnStack> {
+export async function startOwnStack(options: { toolsPort: number; report(text: string): void }): Promise<OwnStack> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-simulate-'))
   chmodSync(folder, 0o755) // Postgres runs as its own user when we are root
   const children: Child[] = []
@@ -53,10 +53,10 @@ async function start(
   folder: string,
   children: Child[],
   note: (pid: number) => void,
-  { toolsPort, tell }: { toolsPort: number; tell(text: string): void },
+  { toolsPort, report }: { toolsPort: number; report(text: string): void },
 ): Promise<Omit<OwnStack, 'stop'>> {
   const logFile = (name: string) => join(folder, `${name}.log`)
-  const watch = { tell, note }
+  const watch = { report, note }
   const keep = (child: Child) => void children.push(child)
   const { cache, speechThreads: threads } = readConfig({ PARLEY_HOME: folder })
 
@@ -113,7 +113,7 @@ export async function startOwnSpeech(closers: (() => Promise<void>)[]): Promise<
   const { cache, speechThreads: threads } = readConfig({ PARLEY_HOME: folder })
   const port = await somePort()
   const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads }
-  const { child } = await startSpeech({ port, ...models, logFile: join(folder, 'speech.log'), tell: console.error })
+  const { child } = await startSpeech({ port, ...models, logFile: join(folder, 'speech.log'), report: console.error })
   closers.push(async () => {
     await child.stop()
     rmSync(folder, { recursive: true, force: true })

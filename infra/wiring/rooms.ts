@@ -19,12 +19,12 @@ export interface Rooms {
 interface Options {
   config: Config
   logFile: string
-  tell(text: string): void
+  report(text: string): void
   note(pid: number): void
 }
 
 /** Null when another server is configured, or LiveKit is disabled. */
-export async function planRooms({ config, logFile, tell, note }: Options): Promise<Rooms | null> {
+export async function planRooms({ config, logFile, report, note }: Options): Promise<Rooms | null> {
   if (config.LIVEKIT_URL || config.LIVEKIT_EMBEDDED === 'off') return null
   const keys = embeddedKeys(config.secret)
   const held = await holdPort(PORT, { udpToo: true })
@@ -33,28 +33,30 @@ export async function planRooms({ config, logFile, tell, note }: Options): Promi
   const start = async (binary: string, control: string) => {
     await closers.shift()!() // releases the port at the last moment
     const webhookUrl = `${control}/livekit/webhook`
-    const { child } = await startLiveKit({ binary, port: held.port, ...keys, webhookUrl, logFile, tell, note })
+    const { child } = await startLiveKit({ binary, port: held.port, ...keys, webhookUrl, logFile, report, note })
     if (stopping.signal.aborted) await child.stop()
     else closers.push(() => child.stop())
   }
   const failed = (error: Error) => {
-    tell(`Couldn’t start LiveKit (${error.message.split('\n')[0]}). Browser sessions are unavailable; SIP calls work.`)
+    report(
+      `Couldn’t start LiveKit (${error.message.split('\n')[0]}). Browser sessions are unavailable; SIP calls work.`,
+    )
     return false
   }
   const buildAndStart = async (control: string, talk: string) => {
-    const result = await buildLiveKit(config.cache, logFile, stopping.signal, { say: tell })
+    const result = await buildLiveKit(config.cache, logFile, stopping.signal, { say: report })
     if (stopping.signal.aborted) return
     if (typeof result !== 'string')
-      return tell(`LiveKit is unavailable (${result.missing}). Browser sessions are unavailable; SIP calls work.`)
+      return report(`LiveKit is unavailable (${result.missing}). Browser sessions are unavailable; SIP calls work.`)
     await start(result, control)
-    tell(`LiveKit is ready. Browser sessions are available, for example at ${talk}`)
+    report(`LiveKit is ready. Browser sessions are available, for example at ${talk}`)
   }
   return {
     env: envOf(held, keys),
     async open({ control, talk }) {
       const binary = findLiveKit(config.cache)
       if (binary) return start(binary, control).then(() => true, failed)
-      tell('Building LiveKit in the background, once (some minutes). Browser sessions need it; SIP calls do not.')
+      report('Building LiveKit in the background, once (some minutes). Browser sessions need it; SIP calls do not.')
       void buildAndStart(control, talk).catch(failed)
       return false
     },

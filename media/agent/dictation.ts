@@ -64,12 +64,12 @@ export class Dictation {
     if (this.#utterance) this.#transcribe()
   }
 
-  /** Waits at most `patienceMs` for pending transcriptions. */
-  async close(patienceMs: number): Promise<void> {
+  /** Waits at most `maxWaitMs` for pending transcriptions. */
+  async close(maxWaitMs: number): Promise<void> {
     const { clock } = this.#options
     this.end()
     let cancel = () => {}
-    const late = new Promise<void>(resolve => (cancel = clock.after(patienceMs, resolve)))
+    const late = new Promise<void>(resolve => (cancel = clock.after(maxWaitMs, resolve)))
     await Promise.race([this.#reading, late])
     cancel()
     this.#closed.abort()

@@ -34,7 +34,7 @@ import { createTrunkLeases, type TrunkLeases } from './trunk-leases.ts'
 export class RequestTimeout extends Error {
   constructor(name: RequestName) {
     super(`no answer to ${name}`)
-    this.name = 'AskUnanswered'
+    this.name = 'RequestTimeout'
   }
 }
 

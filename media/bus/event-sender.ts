@@ -92,11 +92,11 @@ export function createEventSender(options: {
       }
     },
     async recover() {
-      const left = await outbox?.left()
+      const left = await outbox?.pending()
       if (left === undefined || left.events.length === 0) return
       log.warn({ events: left.events.length }, 'sending events that an earlier process left')
       for (const text of left.events) await deliver({ text })
-      await left.told()
+      await left.acknowledge()
     },
   }
 }

@@ -18,7 +18,7 @@ export class TrunkChecksBusy extends Error {
   readonly owner: boolean
   constructor(owner: boolean) {
     super('Too many trunk checks are running. Try again later.')
-    this.name = 'ExaminersBusy'
+    this.name = 'TrunkChecksBusy'
     this.owner = owner
   }
 }

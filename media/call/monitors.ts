@@ -315,9 +315,9 @@ export class Monitors {
     this.#options.emit({ type: 'monitor.whispered', monitor_id: operator.id, text })
   }
 
-  async #endDictation(operator: Operator, patienceMs: number): Promise<void> {
+  async #endDictation(operator: Operator, maxWaitMs: number): Promise<void> {
     const { dictation } = operator
     operator.dictation = null
-    await dictation?.close(patienceMs)
+    await dictation?.close(maxWaitMs)
   }
 }

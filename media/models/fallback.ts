@@ -158,9 +158,9 @@ function createChain<P extends Provider>(kind: Switch['kind'], list: readonly P[
   async function ask<T>(run: (provider: P, signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T> {
     const providers = order()
     for (const [i, provider] of providers.entries()) {
-      const patienceMs = providers[i + 1] ? WHOLE_ANSWER_MS : null
+      const maxWaitMs = providers[i + 1] ? WHOLE_ANSWER_MS : null
       try {
-        const answer = await inTime(provider.name, inner => run(provider, inner), signal, clock, patienceMs)
+        const answer = await inTime(provider.name, inner => run(provider, inner), signal, clock, maxWaitMs)
         succeeded(provider)
         return answer
       } catch (thrown) {
@@ -185,10 +185,10 @@ async function* startInTime<T>(
   const controller = new AbortController()
   const iterator = start(AbortSignal.any([outer, controller.signal]))[Symbol.asyncIterator]()
   let cancel = () => {}
-  const next = async (patienceMs: number | null) => {
-    if (patienceMs === null) return iterator.next()
+  const next = async (maxWaitMs: number | null) => {
+    if (maxWaitMs === null) return iterator.next()
     const late = new Promise<null>(resolve => {
-      cancel = clock.after(patienceMs, () => resolve(null))
+      cancel = clock.after(maxWaitMs, () => resolve(null))
     })
     const result = await Promise.race([iterator.next(), late])
     cancel()
@@ -211,13 +211,13 @@ async function inTime<T>(
   run: (signal: AbortSignal) => Promise<T>,
   outer: AbortSignal,
   clock: Clock,
-  patienceMs: number | null,
+  maxWaitMs: number | null,
 ): Promise<T> {
   const controller = new AbortController()
   let cancel = () => {}
   const late = new Promise<never>((_, reject) => {
     const giveUp = () => reject(new VendorError(name, 'timeout', 'did not answer in time'))
-    if (patienceMs !== null) cancel = clock.after(patienceMs, giveUp)
+    if (maxWaitMs !== null) cancel = clock.after(maxWaitMs, giveUp)
   })
   try {
     return await Promise.race([run(AbortSignal.any([outer, controller.signal])), late])

@@ -6,6 +6,6 @@ export interface EventOutbox {
   append(events: readonly string[]): void
   /** Removes everything: all appended events have been sent. */
   clear(): void
-  /** Events that earlier processes of this engine left, oldest first. Call `told` once they have been sent. */
-  left(): Promise<{ events: string[]; told(): Promise<void> }>
+  /** Events that earlier processes of this engine left, oldest first. Call `acknowledge` once they have been sent. */
+  pending(): Promise<{ events: string[]; acknowledge(): Promise<void> }>
 }

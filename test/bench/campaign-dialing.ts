@@ -13,7 +13,7 @@ import type { Line } from './report.ts'
 export interface DialingBench {
   /** Contacts of the campaign used to measure memory. */
   large: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 const CAMPAIGNS = 120
@@ -22,8 +22,8 @@ const WANTED_A_SECOND = 500
 /** Most additional heap for a larger campaign, in MB. */
 const WANTED_GROWTH_MB = 16
 
-export async function benchDialing({ large, tell }: DialingBench): Promise<Line[]> {
-  const world = await openCampaignWorld(tell)
+export async function benchDialing({ large, report }: DialingBench): Promise<Line[]> {
+  const world = await openCampaignWorld(report)
   const { bus } = world.deps
   const placed: number[] = []
   const deps: Deps = {
@@ -41,7 +41,7 @@ export async function benchDialing({ large, tell }: DialingBench): Promise<Line[
   }
   const control = await startControl(deps)
   try {
-    tell(`Dialing ${CAMPAIGNS} campaigns with a concurrency of ${CONCURRENCY}`)
+    report(`Dialing ${CAMPAIGNS} campaigns with a concurrency of ${CONCURRENCY}`)
     const same = { contacts: CONCURRENCY, concurrency: CONCURRENCY, status: 'draft' } as const
     for (let index = 0; index < CAMPAIGNS; index++) await fillCampaign(deps, { ...same, index })
     await startCampaigns(deps)

@@ -14,7 +14,7 @@ import { forkRemote } from './rpc.ts'
 export interface PaceBench {
   /** Seconds of measurement, after all slots are open. */
   seconds: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 interface Case {
@@ -51,8 +51,8 @@ const cases = (hold: string): Case[] => [
   { name: `money for ${PAID}`, wish: { money: hold }, lastsMs: LONG_MS, allowed: (PAID * 1000) / LONG_MS },
 ]
 
-export async function benchPace({ seconds, tell }: PaceBench): Promise<Line[]> {
-  const world = await openCampaignWorld(tell, { trial_balance: '0' })
+export async function benchPace({ seconds, report }: PaceBench): Promise<Line[]> {
+  const world = await openCampaignWorld(report, { trial_balance: '0' })
   const { deps } = world
   const engine = forkRemote<PaceEngineHandlers>(fileURLToPath(new URL('pace-engine.ts', import.meta.url)))
   const hold = costOf(tariffAt(deps.config, 'out', null), HOLD_SECONDS)
@@ -69,7 +69,7 @@ export async function benchPace({ seconds, tell }: PaceBench): Promise<Line[]> {
   try {
     await engine.ask.open({ redisUrl: world.redisUrl, secret: SECRET, lasts })
     await startCampaigns(deps)
-    tell(`Calling ${all.length} campaigns for ${seconds} s`)
+    report(`Calling ${all.length} campaigns for ${seconds} s`)
     await pause(SETTLES_MS)
     await engine.ask.dialed()
     await pause(seconds * 1000)

@@ -12,10 +12,10 @@ export { SECRET } from './control-world.ts'
 const PAST = 20_000
 
 export async function openCampaignWorld(
-  tell: (text: string) => void,
+  report: (text: string) => void,
   config: Partial<Deps['config']> = {},
 ): Promise<ControlWorld> {
-  const world = await openControlWorld(tell, config)
+  const world = await openControlWorld(report, config)
   await fillPast(world.deps)
   return world
 }

@@ -26,7 +26,7 @@ const PAGE_RATIO = 1.3
 
 export interface CampaignBench {
   rounds: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 type Ask = (method: 'GET' | 'POST', path: string, body?: unknown) => Promise<{ ms: number; body: Answer }>
@@ -36,14 +36,14 @@ interface Answer {
   total: number
 }
 
-export async function benchCampaigns({ rounds, tell }: CampaignBench): Promise<Line[]> {
+export async function benchCampaigns({ rounds, report }: CampaignBench): Promise<Line[]> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-bench-'))
   await chmod(folder, 0o755)
   const place = (name: string) => ({
     folder: join(folder, name),
     logFile: join(folder, `${name}.log`),
     port: randomInt(33_000, 60_000),
-    tell,
+    report,
   })
   const postgres = await startPostgres(place('postgres'))
   const redis = await startRedis({ ...place('redis'), throwaway: true })
@@ -64,8 +64,8 @@ export async function benchCampaigns({ rounds, tell }: CampaignBench): Promise<L
       (await ask('POST', '/campaigns', { name, project_id: account.project_id })).body.id
     const [small, large] = [await create('small'), await create('large')]
     await ask('POST', `/campaigns/${small}/contacts`, rows(0, FEW))
-    const upload = await uploadAll(ask, large, tell)
-    return [upload, ...(await comparePages(ask, { small, large }, { rounds, tell }))]
+    const upload = await uploadAll(ask, large, report)
+    return [upload, ...(await comparePages(ask, { small, large }, { rounds, report }))]
   } finally {
     server.stop()
     await boss.stop({ graceful: false })
@@ -103,7 +103,7 @@ function createAsk(address: string, newKey: () => Promise<string>): Ask {
   }
 }
 
-async function uploadAll(ask: Ask, id: string, tell: (text: string) => void): Promise<Line> {
+async function uploadAll(ask: Ask, id: string, report: (text: string) => void): Promise<Line> {
   let ms = 0
   for (let from = 0; from < CONTACTS; from += A_REQUEST) {
     const part = rows(from, A_REQUEST)
@@ -112,7 +112,7 @@ async function uploadAll(ask: Ask, id: string, tell: (text: string) => void): Pr
     ms += answer.ms
   }
   const value = ms / 1000
-  tell(`${CONTACTS.toLocaleString('en')} contacts uploaded in ${value.toFixed(1)} s`)
+  report(`${CONTACTS.toLocaleString('en')} contacts uploaded in ${value.toFixed(1)} s`)
   return {
     name: `campaign: upload of ${CONTACTS.toLocaleString('en')} contacts`,
     value,
@@ -130,7 +130,7 @@ const ASKED_A_ROUND = 100
 async function comparePages(
   ask: Ask,
   { small, large }: { small: string; large: string },
-  { rounds, tell }: CampaignBench,
+  { rounds, report }: CampaignBench,
 ): Promise<Line[]> {
   const pages: [name: string, small: string, large: string][] = [
     ['its status', `/campaigns/${small}`, `/campaigns/${large}`],
@@ -157,7 +157,7 @@ async function comparePages(
     }
     const [value, reference] = [median(times.many), median(times.few)]
     const ratio = value / reference
-    tell(`${name}: ${value.toFixed(2)} ms against ${reference.toFixed(2)} ms`)
+    report(`${name}: ${value.toFixed(2)} ms against ${reference.toFixed(2)} ms`)
     lines.push({
       name: `campaign of ${CONTACTS.toLocaleString('en')}: ${name}, against one of ${FEW}`,
       value,

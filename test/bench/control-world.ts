@@ -37,7 +37,7 @@ export interface ControlWorld {
 }
 
 export async function openControlWorld(
-  tell: (text: string) => void,
+  report: (text: string) => void,
   config: Partial<Deps['config']> = {},
 ): Promise<ControlWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-bench-'))
@@ -46,7 +46,7 @@ export async function openControlWorld(
     folder: join(folder, name),
     logFile: join(folder, `${name}.log`),
     port: randomInt(33_000, 60_000),
-    tell,
+    report,
   })
   const postgres = await startPostgres(place('postgres'))
   const started = await startRedis({ ...place('redis'), throwaway: true })

@@ -16,7 +16,7 @@ import { type Forked, forkRemote, median, percentile, usageOf, wait } from './rp
 
 export interface ConversationBench {
   rounds: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 /** Concurrent calls: they include each other's load, and the bench is faster. */
@@ -46,14 +46,14 @@ interface Stage {
   engine: Forked<EngineHandlers>
   caller: Forked<CallerHandlers>
   speechPid: number
-  tell(text: string): void
+  report(text: string): void
 }
 
-export async function benchConversation({ rounds, tell }: ConversationBench): Promise<Line[]> {
+export async function benchConversation({ rounds, report }: ConversationBench): Promise<Line[]> {
   const speech = await startSpeech()
   const engine = forkRemote<EngineHandlers>(join(import.meta.dirname, 'engine.ts'))
   const caller = forkRemote<CallerHandlers>(join(import.meta.dirname, 'caller.ts'))
-  const stage: Stage = { engine, caller, speechPid: speech.child.pid!, tell }
+  const stage: Stage = { engine, caller, speechPid: speech.child.pid!, report }
   try {
     await engine.ask.connect({ port: speech.port })
     return [
@@ -73,12 +73,12 @@ export async function benchConversation({ rounds, tell }: ConversationBench): Pr
 }
 
 /** Reports when the generator itself was late. */
-async function measured({ caller, tell }: Stage, name: string, run: () => Promise<Line[]>): Promise<Line[]> {
+async function measured({ caller, report }: Stage, name: string, run: () => Promise<Line[]>): Promise<Line[]> {
   await caller.ask.lateness()
   const lines = await run()
   const { p95, most } = await caller.ask.lateness()
   if (!Number.isNaN(p95))
-    tell(`${name}: callers' own packets late by ${p95.toFixed(1)} ms (p95), ${most.toFixed(1)} ms at most`)
+    report(`${name}: callers' own packets late by ${p95.toFixed(1)} ms (p95), ${most.toFixed(1)} ms at most`)
   return p95 > LATE_MS
     ? lines.map(line => ({ ...line, name: `${line.name} (callers late: not valid)`, ok: false }))
     : lines
@@ -96,7 +96,7 @@ const bound = (name: string, value: number, most: number, unit = 'ms'): Line => 
 
 /** The limit applies to each value, not to a percentile. */
 function within(stage: Stage, name: string, values: readonly number[], most: number): Line[] {
-  tellSpread(stage, name, values)
+  reportSpread(stage, name, values)
   return [
     bound(`${name}, p50`, median(values), most),
     bound(`${name}, p95`, percentile(values, 95), most),
@@ -104,9 +104,9 @@ function within(stage: Stage, name: string, values: readonly number[], most: num
   ]
 }
 
-function tellSpread({ tell }: Stage, name: string, values: readonly number[]): void {
+function reportSpread({ report }: Stage, name: string, values: readonly number[]): void {
   const at = (percent: number) => percentile(values, percent).toFixed(0)
-  tell(`${name}: ${values.length} of them, p5 ${at(5)}, p50 ${at(50)}, p95 ${at(95)}, most ${at(100)} ms`)
+  report(`${name}: ${values.length} of them, p5 ${at(5)}, p50 ${at(50)}, p95 ${at(95)}, most ${at(100)} ms`)
 }
 
 // Measurements.
@@ -114,7 +114,7 @@ function tellSpread({ tell }: Stage, name: string, values: readonly number[]): v
 async function benchEcho(stage: Stage): Promise<Line[]> {
   const trips = await stage.caller.ask.echo({ port: await stage.engine.ask.echo(), packets: 150 })
   await stage.engine.ask.stopEcho()
-  stage.tell(
+  stage.report(
     `bare UDP echo: p50 ${median(trips).toFixed(2)}, p95 ${percentile(trips, 95).toFixed(2)} ms there and back`,
   )
   return []
@@ -131,7 +131,7 @@ async function benchTurns(stage: Stage, rounds: number): Promise<Line[]> {
       beyond.push(answeredMs! - lastSentMs - endpointMs(text))
     }
   })
-  tellSpread(stage, 'voice to voice beyond end-pointing', beyond)
+  reportSpread(stage, 'voice to voice beyond end-pointing', beyond)
   return [
     bound('voice to voice beyond end-pointing, p50', median(beyond), 45),
     bound('voice to voice beyond end-pointing, p95', percentile(beyond, 95), 80),
@@ -176,16 +176,16 @@ async function benchOffline(stage: Stage): Promise<Line[]> {
         waits.push(answeredMs! - lastSentMs)
         mine.push(`${file} ${waits.at(-1)!.toFixed(0)}`)
       }
-      stage.tell(`offline models: ${mine.join(', ')} ms`)
+      stage.report(`offline models: ${mine.join(', ')} ms`)
     })
   }
   const name = 'offline models, voice to voice'
-  tellSpread(stage, name, waits)
+  reportSpread(stage, name, waits)
   return [bound(`${name}, p50`, median(waits), 650)]
 }
 
 async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
-  const { engine, speechPid, tell } = stage
+  const { engine, speechPid, report } = stage
   const usage = () => ({ engine: usageOf(engine.pid), speech: usageOf(speechPid) })
   const cpu: number[] = []
   let grownMb = 0
@@ -201,14 +201,14 @@ async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
       const share = (part: 'engine' | 'speech') =>
         ((after[part].cpuMs - before[part].cpuMs) / IDLE_MS / IDLE_CALLS) * 100
       cpu.push(share('engine') + share('speech'))
-      tell(`idle call: engine ${share('engine').toFixed(2)} %, speech ${share('speech').toFixed(2)} % of a core`)
+      report(`idle call: engine ${share('engine').toFixed(2)} %, speech ${share('speech').toFixed(2)} % of a core`)
       // Only from the first calls: later ones reuse memory that these have freed.
       if (round > 0) return
       await wait(FULL_MS - IDLE_MS)
       const full = usage()
       const grown = (part: 'engine' | 'speech') => (full[part].residentMb - empty[part].residentMb) / IDLE_CALLS
       grownMb = grown('engine') + grown('speech')
-      tell(`idle call after a minute: engine ${grown('engine').toFixed(2)} MB, speech ${grown('speech').toFixed(2)} MB`)
+      report(`idle call after a minute: engine ${grown('engine').toFixed(2)} MB, speech ${grown('speech').toFixed(2)} MB`)
     })
   }
   return [

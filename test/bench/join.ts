@@ -16,7 +16,7 @@ const UP_MS = 120_000
 /** Milliseconds between two joins, in which the previous call is wrapped up. */
 const PAUSE_MS = 1500
 
-export async function benchJoins({ joins, tell }: { joins: number; tell(text: string): void }): Promise<Line[]> {
+export async function benchJoins({ joins, report }: { joins: number; report(text: string): void }): Promise<Line[]> {
   const home = mkdtempSync(join(tmpdir(), 'parley-bench-home-'))
   const parley = await startParley(home)
   const caller = forkRemote<RoomCallerHandlers>(join(import.meta.dirname, 'room-caller.ts'))
@@ -30,7 +30,7 @@ export async function benchJoins({ joins, tell }: { joins: number; tell(text: st
       await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
     }
     const [p50, p95] = [median(waits), percentile(waits, 95)]
-    tell(`${joins} joins of a session: the agent heard after p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)} ms`)
+    report(`${joins} joins of a session: the agent heard after p50 ${p50.toFixed(0)}, p95 ${p95.toFixed(0)} ms`)
     return [
       {
         name: "session: from a client's join to the agent's first sound, p95",

@@ -20,13 +20,13 @@ import {
   recallAt5,
   reciprocal,
   type Tried,
-  tell as tellEstimate,
+  report as tellEstimate,
   tryCorpus,
 } from '../support/retrieval.ts'
 import type { Line } from './report.ts'
 
 export type RetrievalDeps = SearchDeps & { embedder: Embedder }
-type Tell = (text: string) => void
+type Report = (text: string) => void
 
 const WANTED_RECALL = 0.9
 
@@ -51,18 +51,18 @@ export async function addSource(sql: Sql, of: Project, name: string, chunks: Chu
   return source
 }
 
-export async function benchRetrieval(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
-  const prose = await benchProse(deps, tell)
-  const declaration = await benchDeclaration(deps, tell)
-  const faq = await benchFaq(deps, tell)
-  const history = await benchHistory(deps, tell)
+export async function benchRetrieval(deps: RetrievalDeps, report: Report): Promise<Line[]> {
+  const prose = await benchProse(deps, report)
+  const declaration = await benchDeclaration(deps, report)
+  const faq = await benchFaq(deps, report)
+  const history = await benchHistory(deps, report)
   return [...history, ...faq, lineOf('our own prose', prose), lineOf('the Universal Declaration', declaration)]
 }
 
-async function benchHistory(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
+async function benchHistory(deps: RetrievalDeps, report: Report): Promise<Line[]> {
   const texts = await findDebianHistory(readConfig().cache)
   if (!texts) {
-    tell("Debian's packages cannot be had here: its history was not measured")
+    report("Debian's packages cannot be had here: its history was not measured")
     return []
   }
   const apart = [
@@ -70,16 +70,16 @@ async function benchHistory(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
     ...(await tryAlone(deps, readDebianHistory(texts, ['ru']))),
   ]
   const together = await tryAlone(deps, readDebianHistory(texts, ['en', 'ru']))
-  tellFigures("Debian's history, each language a project of its own", apart, tell)
-  tellFigures("Debian's history, each language a project of its own", apart, tell, 'all')
-  tellFigures("Debian's history, both languages in one project", together, tell)
+  tellFigures("Debian's history, each language a project of its own", apart, report)
+  tellFigures("Debian's history, each language a project of its own", apart, report, 'all')
+  tellFigures("Debian's history, both languages in one project", together, report)
   return [lineOf("Debian's history", apart), lineOfGain("Debian's history", apart)]
 }
 
-async function benchFaq(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
+async function benchFaq(deps: RetrievalDeps, report: Report): Promise<Line[]> {
   const texts = await findDebianFaq(readConfig().cache)
   if (!texts) {
-    tell("Debian's packages cannot be had here: its FAQ was not measured")
+    report("Debian's packages cannot be had here: its FAQ was not measured")
     return []
   }
   const apart = [
@@ -87,19 +87,19 @@ async function benchFaq(deps: RetrievalDeps, tell: Tell): Promise<Line[]> {
     ...(await tryAlone(deps, readDebianFaq(texts, ['ru']))),
   ]
   const together = await tryAlone(deps, readDebianFaq(texts, ['en', 'ru']))
-  tellFigures("Debian's FAQ, each language a project of its own", apart, tell)
-  tellFigures("Debian's FAQ, both languages in one project", together, tell)
+  tellFigures("Debian's FAQ, each language a project of its own", apart, report)
+  tellFigures("Debian's FAQ, both languages in one project", together, report)
   return [lineOf("Debian's FAQ", apart)]
 }
 
-async function benchProse(deps: RetrievalDeps, tell: Tell): Promise<Tried[]> {
+async function benchProse(deps: RetrievalDeps, report: Report): Promise<Tried[]> {
   const corpus = readCorpus()
   const started = performance.now()
   const together = await makeProject(deps.sql)
   const asked = ({ document, text }: Corpus['questions'][number]) => `${document}: ${text}`
   const named = await tryCorpus(deps, together, corpus, adderTo(deps, together), asked)
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  tell(`${corpus.pages.length} documents and ${named.length} questions in ${seconds} s`)
+  report(`${corpus.pages.length} documents and ${named.length} questions in ${seconds} s`)
   const own: Tried[] = []
   for (const page of corpus.pages) {
     const questions = corpus.questions.filter(({ document }) => document === page.title)
@@ -111,22 +111,22 @@ async function benchProse(deps: RetrievalDeps, tell: Tell): Promise<Tried[]> {
     const search = { ...together, query: question.text, limit: 5, signal, deadlineMs: 60_000 }
     unnamed.push({ question, answers, lists: await rankedLists(deps, search) })
   }
-  tellFigures('each company a project of its own', own, tell)
-  tellFigures('all in one project, the company named', named, tell)
-  tellFigures('all in one project, no company named', unnamed, tell)
+  tellFigures('each company a project of its own', own, report)
+  tellFigures('all in one project, the company named', named, report)
+  tellFigures('all in one project, no company named', unnamed, report)
   return named
 }
 
-async function benchDeclaration(deps: RetrievalDeps, tell: Tell): Promise<Tried[]> {
+async function benchDeclaration(deps: RetrievalDeps, report: Report): Promise<Tried[]> {
   const apart = [...(await tryAlone(deps, readDeclaration(['en']))), ...(await tryAlone(deps, readDeclaration(['ru'])))]
   const together = await tryAlone(deps, readDeclaration(['en', 'ru']))
   const across = [
     ...(await tryAlone(deps, readDeclaration(['en'], 'ru'))),
     ...(await tryAlone(deps, readDeclaration(['ru'], 'en'))),
   ]
-  tellFigures('the Declaration, each language a project of its own', apart, tell)
-  tellFigures('the Declaration, both languages in one project', together, tell)
-  tellFigures('the Declaration in the other language alone', across, tell)
+  tellFigures('the Declaration, each language a project of its own', apart, report)
+  tellFigures('the Declaration, both languages in one project', together, report)
+  tellFigures('the Declaration in the other language alone', across, report)
   return together
 }
 
@@ -174,7 +174,7 @@ function lineOfGain(of: string, tried: readonly Tried[]): Line {
 }
 
 /** Figures for the held-out half, or for all questions. */
-function tellFigures(setting: string, tried: readonly Tried[], tell: Tell, of: 'test' | 'all' = 'test'): void {
+function tellFigures(setting: string, tried: readonly Tried[], report: Report, of: 'test' | 'all' = 'test'): void {
   for (const language of ['en', 'ru', null] as const) {
     const some = tried.filter(
       ({ question }) =>
@@ -184,7 +184,7 @@ function tellFigures(setting: string, tried: readonly Tried[], tell: Tell, of: '
       const ranks = some.map(one => rankOf(one, method))
       const recall = tellEstimate(estimate(ranks.map(recallAt5)))
       const mrr = tellEstimate(estimate(ranks.map(reciprocal)))
-      tell(
+      report(
         `${setting}, ${language ?? 'en and ru'}, ${some.length} questions${of === 'all' ? ' (all)' : ''}, ${method}: recall@5 ${recall}, MRR ${mrr}`,
       )
     }

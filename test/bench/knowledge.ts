@@ -28,7 +28,7 @@ import type { Measured, Series } from './report.ts'
 export interface KnowledgeBench {
   chunks: number
   questions: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 const BOUND_MS = 50
@@ -48,7 +48,7 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Measured>
     logFile,
     port,
     throwaway: true,
-    tell: options.tell,
+    report: options.report,
   })
   await migrate({ url: postgres.url })
   const sql = connect({ url: postgres.url, max: 10 })
@@ -56,7 +56,7 @@ export async function benchKnowledge(options: KnowledgeBench): Promise<Measured>
   const vectors = createVectorIndex({ sql, log: quietLog })
   const deps = { sql, clock: systemClock, log: quietLog, embedder, vectors }
   try {
-    const found = await benchRetrieval(deps, options.tell)
+    const found = await benchRetrieval(deps, options.report)
     const { lines, series } = await benchSpeed(deps, options)
     return { lines: [...found, ...lines], series, unmeasured: [] }
   } finally {
@@ -81,8 +81,8 @@ async function benchSpeed(deps: RetrievalDeps, options: KnowledgeBench): Promise
   for (const share of [1 / 16, 1 / 4, 1]) {
     const load = Math.ceil((options.chunks * share) / CHUNKS_OF_A_SOURCE) * CHUNKS_OF_A_SOURCE
     await fill(load)
-    options.tell(`among ${load.toLocaleString('en')} chunks`)
-    points.push({ load, value: await searchP95(deps, project, questions, options.tell), valid: true })
+    options.report(`among ${load.toLocaleString('en')} chunks`)
+    points.push({ load, value: await searchP95(deps, project, questions, options.report), valid: true })
   }
   const p95 = points.at(-1)!.value
   return {
@@ -105,7 +105,7 @@ async function searchP95(
   deps: RetrievalDeps,
   project: Project,
   questions: readonly string[],
-  tell: (text: string) => void,
+  report: (text: string) => void,
 ): Promise<number> {
   const signal = new AbortController().signal
   const whole = async (query: string) => {
@@ -114,7 +114,7 @@ async function searchP95(
   }
   const started = performance.now()
   await whole(questions[0]!)
-  tell(`first question, including loading all vectors: ${seconds(started)} s`)
+  report(`first question, including loading all vectors: ${seconds(started)} s`)
   for (const query of questions.slice(0, 20)) await whole(query) // warm-up
   const arms = { ...deps, embedder: null, vectors: null }
   const text = await timed(questions, query =>
@@ -122,7 +122,7 @@ async function searchP95(
   )
   const embedding = await timed(questions, query => deps.embedder.embed([query], 'query', signal))
   const all = await timed(questions, whole)
-  const say = (name: string, times: number[]) => tell(`${name}: p50 ${at(times, 0.5)} ms, p95 ${at(times, 0.95)} ms`)
+  const say = (name: string, times: number[]) => report(`${name}: p50 ${at(times, 0.5)} ms, p95 ${at(times, 0.95)} ms`)
   say('the vector of a question', embedding)
   say('full text alone', text)
   say('the whole search', all)
@@ -147,7 +147,7 @@ async function timed(questions: readonly string[], ask: (query: string) => Promi
 async function createFiller(
   deps: RetrievalDeps,
   project: Project,
-  { tell }: KnowledgeBench,
+  { report }: KnowledgeBench,
   words: Words,
   random: () => number,
 ): Promise<(chunks: number) => Promise<void>> {
@@ -159,7 +159,7 @@ async function createFiller(
     'passage',
     signal,
   )
-  tell(`vectors of real passages: ${(100 / Number(seconds(started))).toFixed(1)} a second`)
+  report(`vectors of real passages: ${(100 / Number(seconds(started))).toFixed(1)} a second`)
   const modelId = await ensureModel(deps.sql, deps.embedder.model, deps.embedder.dimensions)
   const fill = async (first: number) => {
     const list = Array.from({ length: CHUNKS_OF_A_SOURCE }, (_, ordinal) => ({
@@ -187,7 +187,7 @@ async function createFiller(
     }
     await Promise.all(Array.from({ length: SOURCES_AT_ONCE }, lane))
     await deps.sql`analyze`
-    tell(`${chunks.toLocaleString('en')} chunks after ${seconds(filling)} s; MB: ${await sizes(deps.sql)}`)
+    report(`${chunks.toLocaleString('en')} chunks after ${seconds(filling)} s; MB: ${await sizes(deps.sql)}`)
   }
 }
 

@@ -32,23 +32,23 @@ const { values: options } = parseArgs({
     report: { type: 'string' },
   },
 })
-const bench: BenchOptions = { full: options.full, tell: text => console.error(`· ${text}`) }
-const { full, tell } = bench
+const bench: BenchOptions = { full: options.full, report: text => console.error(`· ${text}`) }
+const { full, report } = bench
 const rounds = full ? 9 : 3
 
 const parts: Record<string, (() => Promise<Measured | Line[]>)[]> = {
-  sip: [() => benchSip({ rounds: full ? 4 : 2, secondsARound: full ? 20 : 10, tell }), () => benchCapacity(bench)],
+  sip: [() => benchSip({ rounds: full ? 4 : 2, secondsARound: full ? 20 : 10, report }), () => benchCapacity(bench)],
   media: [() => benchMedia(bench)],
-  conversation: [() => benchConversation({ rounds, tell })],
+  conversation: [() => benchConversation({ rounds, report })],
   peers: [() => benchTalkPeers(bench)],
-  rooms: [() => benchRooms({ rounds, tell })],
+  rooms: [() => benchRooms({ rounds, report })],
   control: [() => benchRoutes(bench)],
   campaigns: [
-    () => benchCampaigns({ rounds, tell }),
-    () => benchDialing({ large: 100_000, tell }),
-    () => benchPace({ seconds: full ? 60 : 30, tell }),
+    () => benchCampaigns({ rounds, report }),
+    () => benchDialing({ large: 100_000, report }),
+    () => benchPace({ seconds: full ? 60 : 30, report }),
   ],
-  knowledge: [() => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, tell })],
+  knowledge: [() => benchKnowledge({ chunks: 100_000, questions: full ? 1000 : 300, report })],
 }
 cleanUpAtExit()
 // Without it LiveKit's packages log for their own developers.
@@ -95,7 +95,7 @@ async function runPart(name: string, run: () => Promise<Measured | Line[]>): Pro
     const result = await run()
     return Array.isArray(result) ? { lines: result, series: [], unmeasured: [] } : result
   } catch (error) {
-    tell(`${name} broke off: ${(error as Error).stack}`)
+    report(`${name} broke off: ${(error as Error).stack}`)
     return nothing(name, (error as Error).message)
   }
 }

@@ -33,20 +33,20 @@ export interface Systems {
   stop(): Promise<void>
 }
 
-type Tell = (text: string) => void
+type Report = (text: string) => void
 type Stops = (() => unknown)[]
 
 /** Parley, an application on emiago/diago, and the limit of bare sockets. */
-export const startEchoes = (cache: string, tell: Tell): Promise<Systems> =>
+export const startEchoes = (cache: string, report: Report): Promise<Systems> =>
   started(async stops => [
-    await startParley(ECHO, null, tell, stops),
+    await startParley(ECHO, null, report, stops),
     await startDiagoEcho(cache, stops),
     await startNodeEcho(stops),
     await startGoEcho(cache, stops),
   ])
 
 /** Parley alone. `heard`: the text that scripted STT returns for any audio. */
-export const startTalk = (caller: MediaCaller, heard: string, tell: Tell): Promise<Systems> =>
+export const startTalk = (caller: MediaCaller, heard: string, report: Report): Promise<Systems> =>
   started(async stops => {
     const folder = makeFolder(stops)
     const write = (name: string, frames: readonly Uint8Array[]) => {
@@ -55,7 +55,7 @@ export const startTalk = (caller: MediaCaller, heard: string, tell: Tell): Promi
     }
     const clips = [...loadClips()].map(([name, frames]) => write(name, frames))
     await caller.sound({ clips, room: write('room', makeRoom()) })
-    return [await startParley(TALK, heard, tell, stops)]
+    return [await startParley(TALK, heard, report, stops)]
   })
 
 async function started(start: (stops: Stops) => Promise<System[]>): Promise<Systems> {
@@ -72,8 +72,8 @@ async function started(start: (stops: Stops) => Promise<System[]>): Promise<Syst
 }
 
 /** The embedded server and an engine's edge with real RTP sessions; in a conversation also the speech process. */
-async function startParley(name: string, heard: string | null, tell: Tell, stops: Stops): Promise<System> {
-  const server = await startServer(makeFolder(stops), tell, stops)
+async function startParley(name: string, heard: string | null, report: Report, stops: Stops): Promise<System> {
+  const server = await startServer(makeFolder(stops), report, stops)
   const engine = forkRemote<MediaEngineHandlers>(join(import.meta.dirname, 'media-engine.ts'))
   stops.push(engine.stop)
   const pids: Record<string, number> = { server: server.pid, engine: engine.pid }

@@ -69,20 +69,20 @@ export interface Point {
 
 interface Stage {
   caller: MediaCaller
-  tell(text: string): void
+  report(text: string): void
   points: Point[]
   unmeasured: Unmeasured[]
 }
 
-export async function benchMedia({ full, tell }: BenchOptions): Promise<Measured> {
+export async function benchMedia({ full, report }: BenchOptions): Promise<Measured> {
   const { cache } = readConfig()
   const { echo, talk } = full ? FULL : QUICK
   const caller = await startMediaCaller(cache)
-  const stage: Stage = { caller, tell, points: [], unmeasured: [] }
+  const stage: Stage = { caller, report, points: [], unmeasured: [] }
   try {
-    const echoes = await startEchoes(cache, tell)
+    const echoes = await startEchoes(cache, report)
     await benchEchoes(stage, echoes.systems, echo).finally(echoes.stop)
-    const talks = await startTalk(caller, HEARD, tell)
+    const talks = await startTalk(caller, HEARD, report)
     await benchTalk(stage, talks.systems[0]!, talk).finally(talks.stop)
   } finally {
     caller.stop()
@@ -228,11 +228,11 @@ const cpuOf = ({ pids }: System): Record<string, number> =>
 const residentMb = ({ pids }: System) => Object.values(pids).reduce((sum, pid) => sum + usageOf(pid).residentMb, 0)
 
 /** Keeps the point. Returns false when higher loads would be invalid, and records that for each of them. */
-function conclude({ points, tell, unmeasured }: Stage, point: Point, loads: readonly number[]): boolean {
+function conclude({ points, report, unmeasured }: Stage, point: Point, loads: readonly number[]): boolean {
   point.flaw = flawOf(point)
   if (point.windows.length > 0) {
     points.push(point)
-    tell(told(point))
+    report(told(point))
   }
   if (!point.flaw) return true
   const { system, calls, flaw } = point

@@ -39,5 +39,5 @@ export interface Measured {
 /** Command-line options of a run. */
 export interface BenchOptions {
   full: boolean
-  tell(text: string): void
+  report(text: string): void
 }

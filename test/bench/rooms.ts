@@ -19,7 +19,7 @@ import { type Forked, forkRemote, median, percentile, usageOf, wait } from './rp
 
 export interface RoomsBench {
   rounds: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 const BURSTS = 8
@@ -38,21 +38,21 @@ interface Stage {
   caller: Forked<RoomCallerHandlers>
   load: RoomLoad
   token(room: string, identity: string): Promise<string>
-  tell(text: string): void
+  report(text: string): void
 }
 
 export async function benchRooms(options: RoomsBench): Promise<Line[]> {
-  const { rounds, tell } = options
-  return [...(await benchLegs(options)), ...(await benchJoins({ joins: rounds * 7, tell }))]
+  const { rounds, report } = options
+  return [...(await benchLegs(options)), ...(await benchJoins({ joins: rounds * 7, report }))]
 }
 
-async function benchLegs({ rounds, tell }: RoomsBench): Promise<Line[]> {
+async function benchLegs({ rounds, report }: RoomsBench): Promise<Line[]> {
   const binary = findLiveKit(readConfig().cache)
   if (!binary) throw new Error('livekit-server is not here: run `npm test` once')
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
   const keys = { apiKey: 'bench', apiSecret: crypto.randomUUID() + crypto.randomUUID() }
   const port = await freePort(17_880, '127.0.0.1', true)
-  const { url, child } = await startLiveKit({ ...keys, binary, port, logFile: join(folder, 'livekit.log'), tell })
+  const { url, child } = await startLiveKit({ ...keys, binary, port, logFile: join(folder, 'livekit.log'), report })
   const speech = await startSpeech()
   const engine = forkRemote<RoomEngineHandlers>(join(import.meta.dirname, 'room-engine.ts'))
   const caller = forkRemote<RoomCallerHandlers>(join(import.meta.dirname, 'room-caller.ts'))
@@ -62,7 +62,7 @@ async function benchLegs({ rounds, tell }: RoomsBench): Promise<Line[]> {
     pass.addGrant({ room, roomJoin: true, canUpdateOwnMetadata: true })
     return pass.toJwt()
   }
-  const stage = { url, serverPid: child.pid, speechPid: speech.child.pid!, engine, caller, load, token, tell }
+  const stage = { url, serverPid: child.pid, speechPid: speech.child.pid!, engine, caller, load, token, report }
   try {
     await engine.ask.connect({ port: speech.port })
     return [...(await benchEcho(stage, rounds)), ...(await benchMany(stage))]
@@ -84,7 +84,7 @@ async function benchEcho(stage: Stage, rounds: number): Promise<Line[]> {
     for (const kind of ['bare', 'leg'] as const) trips[kind].push(...(await bursts(stage, kind)))
   }
   const told = (values: number[]) => `p50 ${median(values).toFixed(0)}, p95 ${percentile(values, 95).toFixed(0)} ms`
-  stage.tell(`client → room → agent → room → client: bare echo ${told(trips.bare)}; our leg ${told(trips.leg)}`)
+  stage.report(`client → room → agent → room → client: bare echo ${told(trips.bare)}; our leg ${told(trips.leg)}`)
   return [50, 95].map(percent => {
     const [value, reference] = [percentile(trips.leg, percent), percentile(trips.bare, percent)]
     const ratio = value / reference
@@ -119,7 +119,7 @@ async function bursts({ url, engine, caller, token }: Stage, kind: 'bare' | 'leg
  * the agents' audio: on two cores that work would distort the measurement.
  */
 async function benchMany(stage: Stage): Promise<Line[]> {
-  const { engine, load, tell } = stage
+  const { engine, load, report } = stage
   const pids = { engine: engine.pid, clients: load.pid, server: stage.serverPid, speech: stage.speechPid }
   const usage = () => Object.entries(pids).map(([name, pid]) => ({ name, ...usageOf(pid) }))
   const empty = usageOf(engine.pid)
@@ -143,8 +143,8 @@ async function benchMany(stage: Stage): Promise<Line[]> {
   const cpu = after.map(
     ({ name, cpuMs }, i) => `${name} ${(((cpuMs - before[i]!.cpuMs) / 1000 / seconds / SESSIONS) * 60).toFixed(2)}`,
   )
-  tell(`${SESSIONS} sessions: CPU seconds for a minute of one: ${cpu.join(', ')}; memory ${memory.toFixed(1)} MB each`)
-  tell(`clients' own frames late by ${generator.p95.toFixed(1)} ms (p95), ${generator.p99.toFixed(1)} ms (p99)`)
+  report(`${SESSIONS} sessions: CPU seconds for a minute of one: ${cpu.join(', ')}; memory ${memory.toFixed(1)} MB each`)
+  report(`clients' own frames late by ${generator.p95.toFixed(1)} ms (p95), ${generator.p99.toFixed(1)} ms (p99)`)
   for (const id of ids) {
     await load.leave({ id })
     await engine.ask.close({ id })

@@ -31,18 +31,18 @@ const QUICK = { rounds: 3, seconds: 1, deliveries: 1600, askedMs: 1000 }
 const FULL = { rounds: 5, seconds: 3, deliveries: 8000, askedMs: 4000 }
 const kinds: readonly Kind[] = ['ours', 'bare']
 
-export async function benchRoutes({ full, tell }: BenchOptions): Promise<Measured> {
+export async function benchRoutes({ full, report }: BenchOptions): Promise<Measured> {
   const { rounds, seconds, deliveries, askedMs } = full ? FULL : QUICK
-  const world = await openControlWorld(tell)
+  const world = await openControlWorld(report)
   const servers = {} as Record<Kind, Server>
   try {
-    const lines = [await benchWebhooks(world.deps, deliveries, tell)]
+    const lines = [await benchWebhooks(world.deps, deliveries, report)]
     const { databaseUrl, redisUrl } = world
     for (const kind of kinds) servers[kind] = await startServer({ kind, databaseUrl, redisUrl })
     const reader = await seedReader(world.deps, READ_KEYS)
-    const sized = await grow(world, servers, reader, { askedMs, tell })
+    const sized = await grow(world, servers, reader, { askedMs, report })
     const rows = await seedRows(world, servers.ours, reader)
-    for (const load of routeLoads(rows)) lines.push(...(await compare(load, servers, { rounds, seconds, tell })))
+    for (const load of routeLoads(rows)) lines.push(...(await compare(load, servers, { rounds, seconds, report })))
     return { lines, series: growthSeries(sized), unmeasured: [] }
   } finally {
     for (const server of Object.values(servers)) server.stop()
@@ -54,11 +54,11 @@ async function grow(
   { deps }: ControlWorld,
   servers: Record<Kind, Server>,
   reader: Reader,
-  { askedMs, tell }: Pick<BenchOptions, 'tell'> & { askedMs: number },
+  { askedMs, report }: Pick<BenchOptions, 'report'> & { askedMs: number },
 ): Promise<Sized[]> {
   const sized: Sized[] = []
   for (const [index, size] of SIZES.entries()) {
-    tell(`Writing calls up to ${size.toLocaleString('en')}`)
+    report(`Writing calls up to ${size.toLocaleString('en')}`)
     await fillPast(deps.sql, reader, SIZES[index - 1] ?? 0, size)
     await askAt(size, servers, reader, 0) // warm-up: prepares statements and loads pages
     sized.push(await askAt(size, servers, reader, askedMs))
@@ -135,7 +135,7 @@ interface Taken {
 async function compare(
   { name, wanted, answers, load }: RouteLoad,
   servers: Record<Kind, Server>,
-  { rounds, seconds, tell }: { rounds: number; seconds: number; tell: BenchOptions['tell'] },
+  { rounds, seconds, report }: { rounds: number; seconds: number; report: BenchOptions['report'] },
 ): Promise<Line[]> {
   const taken: Record<Kind, Taken> = { ours: { rates: [], p99: [] }, bare: { rates: [], p99: [] } }
   for (const kind of kinds) await assertAnswers(servers[kind].url, load[kind][0]!, answers)
@@ -149,7 +149,7 @@ async function compare(
   }
   const [ours, bare] = [median(taken.ours.rates), median(taken.bare.rates)]
   const [slow, slowBare] = [median(taken.ours.p99), median(taken.bare.p99)]
-  tell(
+  report(
     `${name}: ${Math.round(ours)} against ${Math.round(bare)} a second, p99 ${slow.toFixed(1)} against ${slowBare.toFixed(1)} ms`,
   )
   const ratio = ours / bare

@@ -59,17 +59,17 @@ interface Capacity {
 
 type Search = typeof QUICK
 
-export async function benchCapacity({ full, tell }: BenchOptions): Promise<Measured> {
+export async function benchCapacity({ full, report }: BenchOptions): Promise<Measured> {
   const search = full ? FULL : QUICK
-  const { caller, sides, stop } = await startSides(tell)
+  const { caller, sides, stop } = await startSides(report)
   try {
     const found = {} as Record<SideName, Capacity>
     for (const name of sideNames) {
       await place(caller, sides[name], WARM_UP)
       await untilQuiet(sides[name])
-      found[name] = await findTop(rate => measure(caller, sides[name], name, rate, search, tell), search)
+      found[name] = await findTop(rate => measure(caller, sides[name], name, rate, search, report), search)
       const { top, stopped } = found[name]
-      tell(`${name}: ${top} calls a second are clean${stopped === null ? '' : `; ${stopped}`}`)
+      report(`${name}: ${top} calls a second are clean${stopped === null ? '' : `; ${stopped}`}`)
     }
     return {
       lines: sideNames.every(name => found[name].top > 0) ? [lineOf(found)] : [],
@@ -108,28 +108,28 @@ async function measure(
   name: string,
   rate: number,
   { seconds, tries }: Search,
-  tell: BenchOptions['tell'],
+  report: BenchOptions['report'],
 ): Promise<Step> {
   for (let n = 1; ; n++) {
     const calls = Math.max(LEAST_CALLS, rate * seconds)
     const before = cpuOf(side)
     const began = performance.now()
-    const report = await place(caller, side, { rate, calls })
-    const step = stepOf(rate, calls, report, cpuOf(side, before), performance.now() - began)
-    tell(`${name} at ${rate} calls a second: ${told(step, report)}`)
+    const roundReport = await place(caller, side, { rate, calls })
+    const step = stepOf(rate, calls, roundReport, cpuOf(side, before), performance.now() - began)
+    report(`${name} at ${rate} calls a second: ${told(step, roundReport)}`)
     await untilQuiet(side)
     const again = n < (step.result === 'late' ? LATE_TRIES : tries)
     if (step.result === 'clean' || !again) return step
   }
 }
 
-function stepOf(rate: number, calls: number, report: RoundReport, cpuMs: Record<string, number>, ms: number): Step {
-  const failed = failuresOf(report.failed)
-  const slow = report.answered_ms.filter(ms => ms > SLOW_MS).length
-  const flawed = (failed + slow) / calls >= FLAWED || report.resent / calls > FLAWED
-  const result = lateness(report.late_ms) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
+function stepOf(rate: number, calls: number, roundReport: RoundReport, cpuMs: Record<string, number>, ms: number): Step {
+  const failed = failuresOf(roundReport.failed)
+  const slow = roundReport.answered_ms.filter(ms => ms > SLOW_MS).length
+  const flawed = (failed + slow) / calls >= FLAWED || roundReport.resent / calls > FLAWED
+  const result = lateness(roundReport.late_ms) > LATE_MS ? 'late' : flawed ? 'flawed' : 'clean'
   const busy = Object.fromEntries(Object.entries(cpuMs).map(([name, taken]) => [name, taken / ms]))
-  return { rate, calls, result, failed, slow, repeated: report.resent, answered: report.answered_ms, busy }
+  return { rate, calls, result, failed, slow, repeated: roundReport.resent, answered: roundReport.answered_ms, busy }
 }
 
 /** Waits for half a second with almost no CPU use, because an overload leaves work for calls that were given up. */
@@ -142,15 +142,15 @@ async function untilQuiet(side: Side): Promise<void> {
   }
 }
 
-function told({ calls, result, failed, slow, repeated, answered, busy }: Step, report: RoundReport): string {
+function told({ calls, result, failed, slow, repeated, answered, busy }: Step, roundReport: RoundReport): string {
   const spread = [50, 95, 99].map(at => percentile(answered, at).toFixed(2)).join(' / ')
   const cores = Object.entries(busy).map(([name, share]) => `${name} ${Math.round(share * 100)} %`)
-  const why = failed > 0 ? ` ${JSON.stringify(report.failed)}` : ''
+  const why = failed > 0 ? ` ${JSON.stringify(roundReport.failed)}` : ''
   return [
     `${result}: ${calls} calls, ${failed} failed${why}, ${slow} slow, ${repeated} repeated`,
     `200 after ${spread} ms (p50 / p95 / p99)`,
     `of a core: ${cores.join(', ')}`,
-    `caller late by ${lateness(report.late_ms).toFixed(2)} ms (p99)`,
+    `caller late by ${lateness(roundReport.late_ms).toFixed(2)} ms (p99)`,
   ].join('; ')
 }
 

@@ -30,7 +30,7 @@ export const HOLD_MS = 500
 /** Milliseconds; beyond 64*T1 (RFC 3261 §17), when nothing is left of earlier calls. */
 export const REST_MS = 33_000
 
-export async function startSides(tell: (text: string) => void): Promise<SipSides> {
+export async function startSides(report: (text: string) => void): Promise<SipSides> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
   const stops: (() => unknown)[] = [() => rmSync(folder, { recursive: true, force: true })]
   const stop = async () => {
@@ -41,7 +41,7 @@ export async function startSides(tell: (text: string) => void): Promise<SipSides
     stops.push(caller.stop)
     const diago = await startDiago(readConfig().cache)
     stops.push(diago.stop)
-    const parley = await startOurs(folder, tell, stops)
+    const parley = await startOurs(folder, report, stops)
     return { caller, sides: { parley, diago: { target: diago.target, pids: { diago: diago.pid } } }, stop }
   } catch (error) {
     await stop()
@@ -50,8 +50,8 @@ export async function startSides(tell: (text: string) => void): Promise<SipSides
 }
 
 /** The server and the engine's edge, one process each. */
-async function startOurs(folder: string, tell: (text: string) => void, stops: (() => unknown)[]): Promise<Side> {
-  const server = await startServer(folder, tell, stops)
+async function startOurs(folder: string, report: (text: string) => void, stops: (() => unknown)[]): Promise<Side> {
+  const server = await startServer(folder, report, stops)
   const engine = forkRemote<SipEngineHandlers>(join(import.meta.dirname, 'sip-engine.ts'))
   stops.push(engine.stop)
   await engine.ask.connect(server.edge)
@@ -61,13 +61,13 @@ async function startOurs(folder: string, tell: (text: string) => void, stops: ((
 /** The embedded server: its SIP address, and how an engine's edge connects. */
 export async function startServer(
   folder: string,
-  tell: (text: string) => void,
+  report: (text: string) => void,
   stops: (() => unknown)[],
 ): Promise<{ target: string; pid: number; edge: EdgeOrder }> {
   const secret = crypto.randomUUID()
   const listen = ['udp:127.0.0.1:0']
   const logFile = join(folder, 'sip-server.log')
-  const { child, listen: at } = await startSipServer({ admin: '127.0.0.1:0', secret, listen, logFile, tell })
+  const { child, listen: at } = await startSipServer({ admin: '127.0.0.1:0', secret, listen, logFile, report })
   stops.push(() => child.stop())
   const { admin } = JSON.parse(child.readyLine) as { admin: string }
   const edge = { port: Number(admin.split(':').at(-1)), secret, number: NUMBER }

@@ -22,7 +22,7 @@ export interface SipBench {
   /** Rounds of each rate against each system. */
   rounds: number
   secondsARound: number
-  tell(text: string): void
+  report(text: string): void
 }
 
 const RATES = [10, 100]
@@ -42,7 +42,7 @@ interface Measured {
 }
 
 export async function benchSip(options: SipBench): Promise<Line[]> {
-  const { caller, sides, stop } = await startSides(options.tell)
+  const { caller, sides, stop } = await startSides(options.report)
   try {
     for (const { target } of Object.values(sides)) await caller.place(round(target, WARM_UP.rate, WARM_UP.calls))
     await wait(REST_MS)
@@ -60,7 +60,7 @@ async function benchRate(
   caller: SipCaller,
   sides: Record<SideName, Side>,
   rate: number,
-  { rounds, secondsARound, tell }: SipBench,
+  { rounds, secondsARound, report }: SipBench,
 ): Promise<Line[]> {
   const measured = { parley: nothing(), diago: nothing() }
   for (const name of sideNames) measured[name].cpuMs = cpuOf(sides[name])
@@ -68,20 +68,20 @@ async function benchRate(
     for (const name of sideNames) {
       const calls = rate * secondsARound
       for (let tries = 1; ; tries++) {
-        const report = await caller.place(round(sides[name].target, rate, calls))
-        const isLate = lateness(report.late_ms) > LATE_MS
-        if (Object.keys(report.failed).length > 0) tell(`${name} failed: ${JSON.stringify(report.failed)}`)
-        if (report.repeats > 0) tell(`${name}: ${report.repeats} answers came again`)
-        count(measured[name], report, calls)
+        const roundReport = await caller.place(round(sides[name].target, rate, calls))
+        const isLate = lateness(roundReport.late_ms) > LATE_MS
+        if (Object.keys(roundReport.failed).length > 0) report(`${name} failed: ${JSON.stringify(roundReport.failed)}`)
+        if (roundReport.repeats > 0) report(`${name}: ${roundReport.repeats} answers came again`)
+        count(measured[name], roundReport, calls)
         if (isLate && tries < MOST_TRIES) continue
-        time(measured[name], report)
+        time(measured[name], roundReport)
         break
       }
     }
   }
   await wait(REST_MS)
   for (const name of sideNames) measured[name].cpuMs = cpuOf(sides[name], measured[name].cpuMs)
-  for (const [name, side] of Object.entries(measured)) tell(`${rate} calls a second, ${name}: ${told(side)}`)
+  for (const [name, side] of Object.entries(measured)) report(`${rate} calls a second, ${name}: ${told(side)}`)
   return linesOf(rate, measured.parley, measured.diago)
 }
 

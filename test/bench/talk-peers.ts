@@ -66,17 +66,17 @@ interface Stage {
   plan: Plan
   results: Result[]
   unmeasured: Measured['unmeasured']
-  tell(text: string): void
+  report(text: string): void
 }
 
-export async function benchTalkPeers({ full, tell }: BenchOptions): Promise<Measured> {
+export async function benchTalkPeers({ full, report }: BenchOptions): Promise<Measured> {
   const { cache } = readConfig()
-  const reporter = reporterBy(tell)
+  const reporter = reporterBy(report)
   const pipecat = await ensurePipecat(cache, reporter)
   const agents = await ensureLiveKitAgents(cache, reporter)
   const callers = forkRemote<CallersHandlers>(new URL('talk-peers/callers.ts', import.meta.url).pathname)
   const plan = full ? { levels: [1, 5, 10, 20], turns: 3, over: 2 } : { levels: [1, 5, 10], turns: 2, over: 1 }
-  const stage: Stage = { callers, plan, results: [], unmeasured: [], tell }
+  const stage: Stage = { callers, plan, results: [], unmeasured: [], report }
   const kinds: Kind[] = ['shortest', 'stock']
   try {
     await talked(stage, 'Parley, RTP', () => startParley(callers))
@@ -99,18 +99,18 @@ export async function benchTalkPeers({ full, tell }: BenchOptions): Promise<Meas
   return { lines: linesOf(stage.results), series: seriesOf(stage.results), unmeasured: stage.unmeasured }
 }
 
-const reporterBy = (tell: (text: string) => void): ProgressReporter => ({
-  say: tell,
+const reporterBy = (report: (text: string) => void): ProgressReporter => ({
+  say: report,
   step(text) {
-    tell(text)
-    return result => tell(`${text}: ${result ?? 'done'}`)
+    report(text)
+    return result => report(`${text}: ${result ?? 'done'}`)
   },
 })
 
 async function inRooms(stage: Stage, cache: string, talk: (rooms: Rooms) => Promise<void>): Promise<void> {
   let rooms: Rooms
   try {
-    rooms = await startRooms(cache, stage.tell)
+    rooms = await startRooms(cache, stage.report)
   } catch (error) {
     stage.unmeasured.push({ name: 'conversation in rooms', why: (error as Error).message })
     return
@@ -133,7 +133,7 @@ async function talked(stage: Stage, name: string, start: () => Promise<System>):
     for (const sessions of stage.plan.levels) {
       const cell = await measure(stage, system, sessions, emptyMb)
       cells.push(cell)
-      stage.tell(told(system, cell))
+      stage.report(told(system, cell))
       if (cell.missed > sessions) throw new Error(`${cell.missed} answers never came at ${sessions} sessions`)
     }
   } catch (error) {

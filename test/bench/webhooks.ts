@@ -26,13 +26,13 @@ const bodyOf = (n: number) =>
 
 type Receiver = Forked<ReceiverHandlers>['ask']
 
-export async function benchWebhooks(deps: Deps, count: number, tell: (text: string) => void): Promise<Line> {
+export async function benchWebhooks(deps: Deps, count: number, report: (text: string) => void): Promise<Line> {
   const receiver = forkRemote<ReceiverHandlers>(join(import.meta.dirname, 'webhook-receiver.ts'))
   try {
     const port = await receiver.ask.open()
     const bare = await deliverBare(receiver.ask, port, count)
     const ours = await deliverOurs(deps, receiver.ask, port, count)
-    tell(`webhooks: ${Math.round(ours)} against ${Math.round(bare)} a second`)
+    report(`webhooks: ${Math.round(ours)} against ${Math.round(bare)} a second`)
     return {
       name: `webhooks delivered, ${AT_ONCE} at once`,
       value: ours,

@@ -66,7 +66,7 @@ describe.skipIf(livekitBinary === null)('without a webhook', () => {
 
     test('starts one session when two processes reconcile concurrently', async () => {
       const others = [rig.deps, otherProcess('control-2'), otherProcess('control-3')]
-      // One minute's worth, to the unit: who is slower finds none left, and must not show out the caller for it.
+      // Exactly the price of one minute: the slower process finds no balance, and must not remove the caller.
       for (const [round, money] of [1_000_000, 25_000, 1_000_000, 25_000].entries()) {
         const tenant = await createTenant(rig)
         await rig.deps.sql`update balances set available = ${money} where owner_id = ${tenant.ownerId}`

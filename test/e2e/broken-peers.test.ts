@@ -337,7 +337,7 @@ async function sprayGarbage(port: number, packets: number): Promise<void> {
   socket.close()
 }
 
-/** A valid, loud stream of somebody who was not invited; nobody may hear it or send to where it comes from. */
+/** A valid, loud stream from an uninvited source; it must neither be played nor answered. */
 async function sprayRtp(port: number, codec: G711, pcm: Int16Array): Promise<void> {
   const socket = createSocket('udp4')
   socket.bind(0, HOST)

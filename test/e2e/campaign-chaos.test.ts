@@ -89,7 +89,7 @@ function rung({ sipp }: Side): Map<string, Set<string>> {
   return found
 }
 
-/** The minute between two attempts is not waited for; and whoever talks is hung up on, as soon as control can be asked. */
+/** Skips the minute between two attempts, and hangs up live calls as soon as control answers. */
 async function getOn(): Promise<void> {
   await stack.parts.sql`
     update campaign_contacts set next_attempt_at = now() where status = 'pending' and attempts > 0 and next_attempt_at > now()`

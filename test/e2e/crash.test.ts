@@ -84,7 +84,7 @@ describe('kill -9 in mid-call', () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
     const call = await owner.place(CALLEE)
     await phone.wait('CALL_INCOMING', 20_000, ++calls)
-    // A few milliseconds after its INVITE an engine has not yet written what a drachtio-server is to be told of it.
+    // A few milliseconds after its INVITE an engine has not yet written what a drachtio-server needs to end it.
     await call.wait('call.ringing')
     const engine = await stack.engineOf(call.id)
     process.kill(engine.child.pid, 'SIGKILL')
@@ -125,7 +125,7 @@ describe('kill -9 in mid-call', () => {
     expect(detail.transcript.map(turn => turn.role)).toEqual(['agent', 'caller', 'agent'])
     expectCost(detail)
 
-    // This time the call ends while nobody is there to store it.
+    // This time the call ends while control is down.
     const second = await talk()
     process.kill(stack.children.control.pid, 'SIGKILL')
     await told('Control exited (SIGKILL). Restarting.')
@@ -149,7 +149,7 @@ describe('kill -9 in mid-call', () => {
     process.kill(stack.children.sipServer.pid, 'SIGKILL')
     await call.ended()
     expect(await owner.detail(call.id)).toMatchObject({ status: 'failed', ended_reason: 'connection_lost' })
-    await phone.command('hangup') // nobody is left to tell it
+    await phone.command('hangup') // no server is left to end it
     // Placed while there is no signalling at all, and dialed when there is.
     const next = await owner.place(CALLEE)
     await back('SIP server')

@@ -169,7 +169,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     expect(await tracksOfOperators(id)).toEqual([0])
     await page.getByText(/response latency .*\(end-pointing/).waitFor()
 
-    // Whispering: the agent is told, the caller hears nothing of it; at most that the agent asks who is still there.
+    // Whisper: only the agent receives it; the caller hears at most the silence prompt.
     const before = tap.packets({ to: phone.isMedia }).length
     await button(page, 'Whisper').click()
     await page.getByText('Only the agent hears you. Your words are instructions.').waitFor()
@@ -209,7 +209,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
     await phone.speak(question!)
     await shown(() => answers(page).count()).toBe(3)
 
-    // The agent gives the caller away, and whoever is there takes them.
+    // The agent transfers the caller to the connected operator.
     await phone.speak(wish!)
     const wanted = page.getByRole('alert').filter({ hasText: 'transferring the caller to “manager”' })
     await wanted.getByRole('button', { name: 'Take over' }).click({ timeout: 120_000 })

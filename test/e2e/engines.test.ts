@@ -90,7 +90,7 @@ async function hangUp(owner: Owner, calls: readonly CallStream[]): Promise<void>
 }
 const started = (call: CallStream) => call.wait('call.started')
 const hasEnded = ({ events }: CallStream) => events.some(({ type }) => type === 'call.ended')
-/** Live calls, one at least on each engine: mostly two, but who is held up by the machine may be passed over. */
+/** Live calls, one at least on each engine: mostly two, but a slow engine may be skipped. */
 async function placeOnBoth(owner: Owner): Promise<CallStream[]> {
   const calls: CallStream[] = []
   do {
@@ -220,7 +220,7 @@ describe('calls of two engines', () => {
       const callers = (async () => {
         for (; calling; brief++) await callsBriefly(owner)
       })()
-      callers.catch(() => {}) // told below
+      callers.catch(() => {}) // awaited below
       const before = brief
       await Promise.race([callers, until(() => brief > before, 'a call before it')])
       process.kill(leaving.child.pid, 'SIGTERM')

@@ -118,7 +118,7 @@ async function calledIn(): Promise<Detail> {
   return callee.detail(id)
 }
 
-/** A number of nobody's, from a source that may call; an answer that cannot be used; keys and addresses that are none. */
+/** An unknown number from an allowed source; an unusable answer; invalid keys and addresses. */
 async function goesWrong(): Promise<void> {
   const port = await freeSipPort()
   const other = await stack.owner({ trunk: { port }, project: {} })

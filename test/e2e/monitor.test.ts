@@ -127,7 +127,7 @@ describe.skipIf(!livekitBinary)('an operator', () => {
     const heard = await wordsSince(operator, 0)
     expectWords(`Who built the old lighthouse? ${ANSWER}`, heard, TWO_HOPS)
 
-    // Whispering: the agent is told, the caller hears nothing.
+    // Whisper: only the agent receives it.
     const whispering = await monitor(call, { mode: 'whisper', monitor_id })
     await call.wait('monitor.changed', event => event.mode === 'whisper')
     await operator.leave()

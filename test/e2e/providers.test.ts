@@ -96,7 +96,7 @@ function startReader(): Promise<WsVendor> {
   })
 }
 
-/** Streams what it says, and writes the record of the call when that is what it is asked for. */
+/** Streams what it says, and writes the record of the call when requested. */
 const thinks =
   (kind: Kind, said: string[]) =>
   (body: Buffer): HttpAnswer => {

@@ -118,7 +118,7 @@ describe.skipIf(!livekitBinary)('a client', () => {
     await expectSettled(stack, owner)
     const { url, apiKey, apiSecret } = stack.livekit
     const rooms = new RoomServiceClient(url.replace('ws', 'http'), apiKey, apiSecret)
-    // LiveKit keeps a room for `departureTimeout` after the last one left, or `emptyTimeout` when nobody came in all the way.
+    // LiveKit keeps a room for `departureTimeout` after the last one left, or `emptyTimeout` when no join completed.
     await until(async () => (await rooms.listRooms()).length === 0, 'the rooms to be gone', 45_000)
     expect(await live(owner)).toBe(0)
   })

@@ -189,7 +189,7 @@ describe.skipIf(!livekitBinary)('kill -9', () => {
     expect(call).toMatchObject({ status: 'failed', ended_reason: 'connection_lost' })
     await expectSettled(stack, owner)
     await untilAnswer(owner, 503)
-    await caller.leave() // or it would come back by itself, to a new dialogue
+    await caller.leave() // otherwise it would reconnect and start a new session
     await stack.livekit.restart()
     await untilAnswer(owner, 201)
     const again = await joinSession(session)

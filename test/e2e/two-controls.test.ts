@@ -49,7 +49,7 @@ async function startControl(): Promise<Process> {
     FETCH_ALLOW: new URL(receiver.url).host,
   }
   const logFile = join(folder, `control-${port}.log`)
-  const child = await startProcess({ name: 'Control', file: 'control.ts', env, logFile, tell: () => {} })
+  const child = await startProcess({ name: 'Control', file: 'control.ts', env, logFile, report: () => {} })
   const started = { url: `http://${HOST}:${port}`, child }
   processes.push(started)
   return started

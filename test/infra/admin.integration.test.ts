@@ -162,7 +162,7 @@ describe('arguments', () => {
 
     const parley = await lockHome(home)
     expect((await run(['accounts'], { env })).code).toBe(1) // it has not come so far
-    parley.tell({ database_url: control.databaseUrl, redis_url: 'redis://127.0.0.1:1' })
+    parley.publish({ database_url: control.databaseUrl, redis_url: 'redis://127.0.0.1:1' })
     expect((await stat(join(home, 'connections.json'))).mode & 0o777).toBe(0o600)
     expect((await run(['accounts', '--json'], { env })).json.length).toBeGreaterThan(0)
     parley.release()

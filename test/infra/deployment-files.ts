@@ -181,7 +181,7 @@ export function closureOf(packages: readonly string[]): Set<string> {
   return folders
 }
 
-/** As Node looks for it: beside who asks, then further up. Null: not for this system. */
+/** Resolves as Node does: next to the importer, then upward. Null: not for this system. */
 function placeOf(from: string, name: string): string | null {
   for (let at = from; ; at = at.slice(0, Math.max(at.lastIndexOf('/node_modules/'), 0))) {
     const folder = `${at === '' ? '' : `${at}/`}node_modules/${name}`

@@ -129,7 +129,7 @@ describe('Redis', () => {
       folder: join(folder, `redis-${port}`),
       logFile: join(folder, 'redis.log'),
       port,
-      tell() {},
+      report() {},
     })
     closers.push(() => child.stop())
     const redis = new Redis(url)
@@ -217,7 +217,7 @@ describe('between control and engines', () => {
   })
 
   it('an engine drains, and has no STT', async () => {
-    const given = await beat({ capacity: 0, hears: false })
+    const given = await beat({ capacity: 0, stt_ready: false })
     const findings = await find(given, 'Engines', 'error', /1 engine, none accepting calls/)
     const texts = findings.filter(({ part }) => part === 'Engines').map(({ text }) => text)
     expect(texts).toContainEqual(expect.stringMatching(/far accepts no calls and still has 1 call/))

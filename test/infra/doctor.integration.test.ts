@@ -94,7 +94,7 @@ describe('a whole installation', () => {
     const taken = await lockHome(home)
     const { DATABASE_URL, REDIS_URL, PARLEY_SECRET, PARLEY_HOME: _, ...settings } = env
     writeFileSync(join(home, 'secret'), PARLEY_SECRET!, { mode: 0o600 })
-    taken.tell({ database_url: DATABASE_URL!, redis_url: REDIS_URL!, settings })
+    taken.publish({ database_url: DATABASE_URL!, redis_url: REDIS_URL!, settings })
     const { findings } = await examine({ PARLEY_HOME: home })
     taken.release()
     for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'Models']) {

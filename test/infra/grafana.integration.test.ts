@@ -62,7 +62,7 @@ beforeAll(async () => {
     listen: [`udp:${HOST}:0`],
     metrics: `${HOST}:${metrics}`,
     logFile: join(stack.folder, 'another.log'),
-    tell() {},
+    report() {},
   })
   stack.onStop(() => server.child.stop())
   const { control, engine } = stack.children

@@ -48,7 +48,7 @@ function start(env: Record<string, string> = {}, how: '--no-demo' | '--demo-only
     'Parley is up',
     60_000,
   )
-  up.catch(() => {}) // whoever awaits it is told
+  up.catch(() => {}) // the error reaches its awaiter
   return { child, up, output: () => output }
 }
 const demo = () => JSON.parse(readFileSync(join(home, 'demo.json'), 'utf8')) as DemoFile
@@ -99,7 +99,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect((await projects()).projects.map(project => project.id)).toContain(before.project_id)
   })
 
-  it("is found by operator commands, and prints mail", { skip: !inject('full') }, async () => {
+  it('is found by operator commands, and prints mail', { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
     const admin = async (...args: string[]) => {

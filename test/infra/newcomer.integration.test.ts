@@ -32,14 +32,18 @@ function expectSpokenCall({ code, output }: { code: number | null; output: strin
   expect(open).toEqual([])
 }
 
-it.runIf(inject('full'))('places the spoken call without packages or downloads', { timeout: 40 * MINUTES }, async () => {
-  newcomer = createNewcomer()
-  const result = await newcomer.run(DEMO, PORTS)
-  expectSpokenCall(result, join(newcomer.folder, 'home/parley/.parley'))
-  expect(result.output).toMatch(/^· Installing packages and Node \(about \d+ MB, once\) … \d+ s$/m)
-  for (const step of ['Redis', 'speech models'])
-    expect(result.output).toMatch(new RegExp(`^· Downloading ${step} .* \\d+ s$`, 'm'))
-})
+it.runIf(inject('full'))(
+  'places the spoken call without packages or downloads',
+  { timeout: 40 * MINUTES },
+  async () => {
+    newcomer = createNewcomer()
+    const result = await newcomer.run(DEMO, PORTS)
+    expectSpokenCall(result, join(newcomer.folder, 'home/parley/.parley'))
+    expect(result.output).toMatch(/^· Installing packages and Node \(about \d+ MB, once\) … \d+ s$/m)
+    for (const step of ['Redis', 'speech models'])
+      expect(result.output).toMatch(new RegExp(`^· Downloading ${step} .* \\d+ s$`, 'm'))
+  },
+)
 
 it.skipIf(!installed)(
   'places the spoken call with packages and downloads present',

@@ -104,7 +104,7 @@ interface TalkOptions {
   plan?: Partial<CallPlan>
   secrets?: Partial<PlanSecrets>
   on?: ReturnType<typeof engine>
-  llm?: (providers: Providers, tell: (change: ProviderSwitch) => void) => Llm
+  llm?: (providers: Providers, report: (change: ProviderSwitch) => void) => Llm
 }
 
 /** 20 ms of the call take 1 ms of ours, so that servers on the loopback are as near as in life. */
@@ -117,7 +117,7 @@ function talk(options: TalkOptions = {}) {
   const ended: EndedReason[] = []
   const whole = plan({ ...chosen, ...options.plan })
   const secrets = secretsOf(options.secrets)
-  const tell = (change: ProviderSwitch) => void events.push({ type: 'provider.switched', ...change })
+  const report = (change: ProviderSwitch) => void events.push({ type: 'provider.switched', ...change })
   const conversation = new Conversation({
     plan: whole,
     secrets,
@@ -125,9 +125,9 @@ function talk(options: TalkOptions = {}) {
     clock,
     log: quietLog,
     vad: createEnergyVad(),
-    stt: providers.sttFor(whole, secrets, tell),
-    tts: providers.ttsFor(whole, secrets, tell),
-    llm: options.llm?.(providers, tell) ?? providers.llmFor(whole, secrets, tell),
+    stt: providers.sttFor(whole, secrets, report),
+    tts: providers.ttsFor(whole, secrets, report),
+    llm: options.llm?.(providers, report) ?? providers.llmFor(whole, secrets, report),
     fetch: () => Promise.reject(new Error('none')),
     abilities: {},
     emit: event => void events.push(event),

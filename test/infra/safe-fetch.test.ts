@@ -153,7 +153,7 @@ describe('connections', () => {
     const allow = [`there.test:${port}`]
     const fetch = createSafeFetch({ allow, resolve: async () => [addresses.shift()!] })
     await fetch(get(`http://there.test:${port}/`))
-    expect(await codeOf(fetch(get(`http://there.test:${port}/`)))).toBe('network') // nobody listens there
+    expect(await codeOf(fetch(get(`http://there.test:${port}/`)))).toBe('network') // the port is closed
     expect(hits.length).toBe(1)
     const strict = createSafeFetch({ allow: [], resolve: async () => ['10.0.0.1'] })
     expect(await codeOf(strict(get(`http://there.test:${port}/`)))).toBe('blocked_address')

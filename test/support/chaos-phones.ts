@@ -1,6 +1,6 @@
 /**
  * Phones behind one trunk, which are never disturbed: they answer by the called number and record every INVITE. Plain
- * UDP without our code, so that the verdict comes from outside. Implements RFC 3261 §13.3.1 and §17.2 as far as a phone
+ * UDP without our code, so that the check is independent. Implements RFC 3261 §13.3.1 and §17.2 as far as a phone
  * needs it: answers are repeated until the ACK, and a retransmitted request gets the same answer.
  */
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'

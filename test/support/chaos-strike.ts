@@ -55,17 +55,17 @@ function freeze(pid: number): { thaw(): void } {
 const politely = (victim: Victim): NodeJS.Signals => (victim === 'Postgres' ? 'SIGINT' : 'SIGTERM')
 
 /** Resolves when the last strike is done and all frozen processes continue. Reports each strike. */
-export async function strike(victims: Victims, blows: readonly Blow[], tell: (blow: Blow, how: string) => void) {
+export async function strike(victims: Victims, blows: readonly Blow[], report: (blow: Blow, how: string) => void) {
   const startedMs = performance.now()
   const thaws: Promise<void>[] = []
   for (const blow of blows) {
     await pause(startedMs + blow.atMs - performance.now())
     const { pid } = victims[blow.victim]
     if (!isAlive(pid)) {
-      tell(blow, 'was already down')
+      report(blow, 'was already down')
       continue
     }
-    tell(blow, `process ${pid}`)
+    report(blow, `process ${pid}`)
     if (blow.kind === 'freeze') {
       const { thaw } = freeze(pid)
       thaws.push(pause(blow.forMs).then(thaw))

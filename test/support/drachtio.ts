@@ -17,7 +17,7 @@ type SipServer = Awaited<ReturnType<typeof startSipServer>>
 export async function startDrachtio(
   options: ProgramOptions & { program: string; admin: string; secret: string; sip: string },
 ): Promise<SipServer> {
-  const { program, admin, secret, sip, logFile, tell, note } = options
+  const { program, admin, secret, sip, logFile, report, note } = options
   const [host, port] = admin.split(':') as [string, string]
   const child = await startChild({
     name: 'SIP server',
@@ -27,7 +27,7 @@ export async function startDrachtio(
     logFile,
     ready: () => listening(Number(port), host, READY_MS),
     readyTimeoutMs: READY_MS,
-    tell,
+    report,
     note,
   })
   return { child, listen: [`udp:${sip}`, `tcp:${sip}`] }

@@ -49,7 +49,7 @@ export interface FleetOptions {
    */
   env: Readonly<Record<string, string>>
   folder: string
-  tell(text: string): void
+  report(text: string): void
   /** Called for every started process, even when another one fails to start. */
   note(pid: number): void
   /** Registers a process to be stopped at the end. */
@@ -70,7 +70,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   return { engines, controls }
 }
 
-async function startControls({ size, env, folder, tell, note, keep, onStop, freePort }: FleetOptions) {
+async function startControls({ size, env, folder, report, note, keep, onStop, freePort }: FleetOptions) {
   const address = Number(env['HTTP_PORT'])
   const ports = size.controls === 1 ? [address] : await different(size.controls, freePort)
   const start = async (port: number, index: number): Promise<ControlProcess> => {
@@ -79,7 +79,7 @@ async function startControls({ size, env, folder, tell, note, keep, onStop, free
     // The public address is the balancer's.
     const told: Record<string, string> = size.controls === 1 ? {} : { PUBLIC_URL: `http://127.0.0.1:${address}` }
     const own = { ...told, ...env, HTTP_PORT: String(port) }
-    const child = await startProcess({ name: title, file: 'control.ts', env: own, logFile, tell, note })
+    const child = await startProcess({ name: title, file: 'control.ts', env: own, logFile, report, note })
     return { title, child: keep(child), logFile, port }
   }
   const controls = await Promise.all(ports.map(start))
@@ -90,14 +90,14 @@ async function startControls({ size, env, folder, tell, note, keep, onStop, free
   return controls
 }
 
-async function startEngine({ env, folder, tell, note, keep }: FleetOptions, index: number): Promise<EngineProcess> {
+async function startEngine({ env, folder, report, note, keep }: FleetOptions, index: number): Promise<EngineProcess> {
   const name = nth(env['ENGINE_NAME']!, index, '-')
   const title = nth('Engine', index, ' ')
   const logFile = join(folder, `${nth('engine', index, '-')}.log`)
   const min = Number(env['RTP_PORT_MIN']) + RTP_PORTS * index
   const rtp = { min, max: min + RTP_PORTS - 1 }
   const own = { ...env, ENGINE_NAME: name, RTP_PORT_MIN: String(rtp.min), RTP_PORT_MAX: String(rtp.max) }
-  const child = await startProcess({ name: title, file: 'engine.ts', env: own, logFile, tell, note })
+  const child = await startProcess({ name: title, file: 'engine.ts', env: own, logFile, report, note })
   return { name, title, child: keep(child), logFile, rtp }
 }
 

@@ -56,7 +56,7 @@ export async function startTestLiveKit({ webhookUrl }: { webhookUrl?: string } =
         port,
         logFile,
         supervised: false,
-        tell() {},
+        report() {},
         note,
       })
     ).child

@@ -35,7 +35,7 @@ export async function startOwnServers(): Promise<OwnServers> {
   const place = async (name: string) => ({
     folder: join(folder, name),
     logFile: join(folder, `${name}.log`),
-    tell: (text: string) => void told.push(text),
+    report: (text: string) => void told.push(text),
     port: await freePort(10_000 + randomInt(8000)),
   })
   try {

@@ -103,4 +103,4 @@ export function mulberry32(seed: number): () => number {
   }
 }
 
-export const tell = ({ value, low, high }: Estimate) => `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`
+export const report = ({ value, low, high }: Estimate) => `${value.toFixed(3)} [${low.toFixed(3)}, ${high.toFixed(3)}]`

@@ -71,22 +71,22 @@ export async function joinRoom(
   let endedBy: DisconnectReason | null = null
   let mic: Microphone | null = null
   room.on(RoomEvent.TrackSubscribed, (track, _, { identity }) => {
-    listen(track, identity, heard, news.tell).catch(() => {}) // the room was left meanwhile
+    listen(track, identity, heard, news.report).catch(() => {}) // the room was left meanwhile
   })
   room.on(RoomEvent.ParticipantAttributesChanged, (changed, { identity }: Participant) => {
     attributes.push({ from: identity, atMs: performance.now(), changed })
-    news.tell()
+    news.report()
   })
   for (const event of [RoomEvent.ParticipantConnected, RoomEvent.ParticipantDisconnected, RoomEvent.Reconnected]) {
-    room.on(event as RoomEvent.Reconnected, news.tell)
+    room.on(event as RoomEvent.Reconnected, news.report)
   }
   room.registerTextStreamHandler('lk.transcription', (reader, { identity }) => {
-    readText(reader, identity, texts, news.tell).catch(() => {}) // the room was left meanwhile
+    readText(reader, identity, texts, news.report).catch(() => {}) // the room was left meanwhile
   })
   room.on(RoomEvent.Disconnected, reason => {
     endedBy = reason
     mic?.stop()
-    news.tell()
+    news.report()
   })
   await room.connect(url, token, { autoSubscribe: true, dynacast: false })
   mic = microphone ? await openMicrophone(room) : null
@@ -150,16 +150,16 @@ async function openMicrophone(room: Room): Promise<Microphone> {
   }
 }
 
-async function listen(track: RemoteTrack, from: string, heard: HeardFrame[], tell: () => void): Promise<void> {
+async function listen(track: RemoteTrack, from: string, heard: HeardFrame[], report: () => void): Promise<void> {
   if (track.kind !== TrackKind.KIND_AUDIO) return
   const stream = new AudioStream(track, { sampleRate: ROOM_RATE, numChannels: 1, frameSizeMs: FRAME_MS })
   for await (const frame of stream) {
     heard.push({ from, atMs: performance.now(), samples: frame.data })
-    tell()
+    report()
   }
 }
 
-async function readText(reader: TextStreamReader, from: string, texts: HeardText[], tell: () => void): Promise<void> {
+async function readText(reader: TextStreamReader, from: string, texts: HeardText[], report: () => void): Promise<void> {
   const { attributes = {}, streamId } = reader.info
   const text: HeardText = {
     from,
@@ -172,16 +172,16 @@ async function readText(reader: TextStreamReader, from: string, texts: HeardText
   texts.push(text)
   for await (const part of reader) {
     text.text += part
-    tell()
+    report()
   }
   text.final = reader.info.attributes?.['lk.transcription_final'] === 'true'
-  tell()
+  report()
 }
 
 function createNews() {
   const waiting = new Set<() => void>()
   return {
-    tell: () => {
+    report: () => {
       for (const look of [...waiting]) look()
     },
     wait: (fits: () => unknown, what: string, ms = 10_000) =>

@@ -152,17 +152,17 @@ export class CallStream {
           const field = (name: string) => new RegExp(`^${name}: ?(.*)$`, 'm').exec(block)?.[1]
           const type = field('event')
           if (type) this.events.push({ type, ...JSON.parse(field('data') ?? '{}') })
-          this.#tell()
+          this.#report()
         }
       }
     } catch {
       // control stopped, or the test closed the stream
     }
     this.#over = true
-    this.#tell()
+    this.#report()
   }
 
-  #tell(): void {
+  #report(): void {
     for (const look of [...this.#waiting]) look()
   }
 

@@ -127,7 +127,7 @@ async function start(
 ): Promise<Stack> {
   const told: string[] = []
   const started: Child[] = []
-  const tell = (text: string) => {
+  const report = (text: string) => {
     told.push(text)
     for (const child of started) watchdog.note(child.pid) // a restarted process has another PID
   }
@@ -155,7 +155,7 @@ async function start(
       secret,
       sip: `${HOST}:${sipPort}`,
       logFile: logFile('sip-server'),
-      tell,
+      report,
       logLevel,
     }),
     startSpeech({
@@ -165,7 +165,7 @@ async function start(
       threads: 1,
       logFile: logFile('speech'),
       logLevel,
-      tell,
+      report,
     }),
   ])
   run(sipServer.child)
@@ -199,7 +199,7 @@ async function start(
     size,
     env,
     folder,
-    tell,
+    report,
     keep: run,
     onStop,
     freePort: somePort,
@@ -268,7 +268,7 @@ interface Signalling {
   sip: string
   logFile: string
   logLevel: string | undefined
-  tell(text: string): void
+  report(text: string): void
 }
 
 /** The embedded SIP server, or the real drachtio-server named by the run. */

@@ -268,8 +268,8 @@ class Crawl {
       throw error
     })
     // On any host: robots.txt of a site may name sitemaps elsewhere (sitemaps.org, cross submits).
-    const told = (rules?.sitemaps ?? []).flatMap(location => parseAddress(location, this.#site) ?? [])
-    const urls = told.length ? told : [new URL('/sitemap.xml', this.#site)]
+    const listed = (rules?.sitemaps ?? []).flatMap(location => parseAddress(location, this.#site) ?? [])
+    const urls = listed.length ? listed : [new URL('/sitemap.xml', this.#site)]
     return urls.slice(0, 2 * MAX_SITEMAPS).map(url => ({ url, isTop: true }))
   }
 

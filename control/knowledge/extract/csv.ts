@@ -40,8 +40,8 @@ function rowsAbove(rows: readonly string[][]): number {
 
 function delimited(text: string): { body: string; delimiter: string } {
   // Excel writes and reads this line, because delimiters cannot be guessed reliably.
-  const told = /^sep=(.)\r?\n/.exec(text)
-  return { body: told ? text.slice(told[0].length) : text, delimiter: told?.[1] ?? findDelimiter(text) }
+  const declared = /^sep=(.)\r?\n/.exec(text)
+  return { body: declared ? text.slice(declared[0].length) : text, delimiter: declared?.[1] ?? findDelimiter(text) }
 }
 
 const LENIENT: Options = { relax_column_count: true, relax_quotes: true, skip_empty_lines: true }

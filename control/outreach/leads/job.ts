@@ -125,14 +125,14 @@ async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise
   const sources = leadParts(deps).sources.filter(({ id }) => job.sources.includes(id))
   const problems = new Map<string, SourceProblem>()
   if (job.enriched < job.target) await ask(deps, job, sources, problems, signal)
-  const told = [...problems.values()]
-  await updateClaimed(deps.sql, job, { problems: told })
+  const reported = [...problems.values()]
+  await updateClaimed(deps.sql, job, { problems: reported })
   const now = await selectClaimed(deps.sql, job)
   if (now && now.enriched >= now.target) return { status: 'completed', end_reason: 'target_reached' }
   if (problems.size < sources.length) return { status: 'completed', end_reason: 'exhausted' }
   return failed(
-    told[0]?.code ?? 'no_sources',
-    told.map(({ message }) => message).join(' ') || 'No source is available.',
+    reported[0]?.code ?? 'no_sources',
+    reported.map(({ message }) => message).join(' ') || 'No source is available.',
   )
 }
 

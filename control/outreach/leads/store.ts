@@ -23,14 +23,14 @@ const LONGEST_ADDRESS = 500
 const BOUGHT_MS = 180 * 24 * 3600 * 1000
 
 const aboutOf = (
-  told: Pick<Candidate, 'company' | 'website' | 'address' | 'geo'>,
+  candidate: Pick<Candidate, 'company' | 'website' | 'address' | 'geo'>,
   contacts: readonly string[] = [],
 ): Pick<LeadResult, 'company' | 'website' | 'address' | 'lat' | 'lon' | 'search'> => {
-  const company = cleanLine(told.company, LONGEST_COMPANY)
-  const website = cleanOrNull(told.website, 2000)
-  const address = cleanOrNull(told.address, LONGEST_ADDRESS)
+  const company = cleanLine(candidate.company, LONGEST_COMPANY)
+  const website = cleanOrNull(candidate.website, 2000)
+  const address = cleanOrNull(candidate.address, LONGEST_ADDRESS)
   const search = [company, website, address, ...contacts].filter(Boolean).join(' ').toLowerCase()
-  return { company, website, address, lat: told.geo?.lat ?? null, lon: told.geo?.lon ?? null, search }
+  return { company, website, address, lat: candidate.geo?.lat ?? null, lon: candidate.geo?.lon ?? null, search }
 }
 
 /** Returns the id of the row; null when the claim is lost. */

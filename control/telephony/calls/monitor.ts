@@ -33,8 +33,8 @@ export async function monitorCall(deps: RealtimeDeps, ownerId: string, callId: s
   // An operator who is already in the room gets the rights of the mode before the engine relies on them.
   await orUnavailable(livekit.permit(name, identity, rights[mode]))
   const room = await engineSeat(deps, livekit, callId, name)
-  const told = await deps.bus.command({ type: 'call.monitor', call_id: callId, monitor_id, mode, room, identity })
-  if (!told) throw await notTold(deps, ownerId, callId)
+  const delivered = await deps.bus.command({ type: 'call.monitor', call_id: callId, monitor_id, mode, room, identity })
+  if (!delivered) throw await notDelivered(deps, ownerId, callId)
   const token = await livekit.token({
     room: name,
     identity,
@@ -55,8 +55,8 @@ export async function unmonitorCall(
   const identity = operatorOf(monitorId)
   await dismiss(deps, callId, identity)
   // The engine first: an operator who has taken over must be muted even when LiveKit does not respond.
-  const told = await deps.bus.command({ type: 'call.unmonitor', call_id: callId, monitor_id: monitorId })
-  if (!told) throw await notTold(deps, ownerId, callId)
+  const delivered = await deps.bus.command({ type: 'call.unmonitor', call_id: callId, monitor_id: monitorId })
+  if (!delivered) throw await notDelivered(deps, ownerId, callId)
   const livekit = await liveKitOf(deps)
   await orUnavailable(livekit.remove(monitorRoom(livekit, callId), identity))
 }
@@ -70,7 +70,7 @@ async function assertTalking(deps: Pick<RealtimeDeps, 'sql'>, ownerId: string, c
 }
 
 /** The call may have ended in the meantime. */
-async function notTold(deps: RealtimeDeps, ownerId: string, callId: string): Promise<Problem> {
+async function notDelivered(deps: RealtimeDeps, ownerId: string, callId: string): Promise<Problem> {
   const call = await selectCall(deps.sql, ownerId, callId)
   return call?.ended_at ? new Problem('call_ended') : new Problem('engine_unavailable', { retryAfterSeconds: 2 })
 }

@@ -61,7 +61,7 @@ export interface LiveKit {
   /** Empty for a room that is not open. */
   participants(room: string): Promise<Participant[]>
   /** Sets attributes that the participant receives. False when there is no such participant. */
-  tell(room: string, identity: string, attributes: Record<string, string>): Promise<boolean>
+  setAttributes(room: string, identity: string, attributes: Record<string, string>): Promise<boolean>
   /** False when there is no such participant. */
   permit(room: string, identity: string, rights: Rights): Promise<boolean>
   /** The token of a removed participant stays valid. */
@@ -116,7 +116,7 @@ export function createLiveKit(settings: LiveKitSettings): LiveKit {
     async participants(room) {
       return (await asked('participants', rpc.listParticipants(room), [])).map(toParticipant)
     },
-    tell: (room, identity, attributes) =>
+    setAttributes: (room, identity, attributes) =>
       asked(
         'tell',
         rpc.updateParticipant(room, identity, { attributes }).then(() => true),

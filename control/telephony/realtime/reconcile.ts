@@ -221,13 +221,13 @@ async function removeParticipant(
   livekit: LiveKit,
   { room, identity }: SeenSession,
   caller: Participant | undefined,
-  told: ClientNotice,
+  notice: ClientNotice,
 ): Promise<void> {
   // LiveKit removes by identity: a participant who has joined with the same token since the check is not meant, and is
   // reconciled again.
   const current = (await livekit.participants(room)).find(one => one.identity === identity)
   if (current?.joinedAt !== caller?.joinedAt) return
-  if (!(await livekit.tell(room, identity, told))) return // already gone, or another process was faster
+  if (!(await livekit.setAttributes(room, identity, notice))) return // already gone, or another process was faster
   await livekit.remove(room, identity)
   await livekit.close(room)
 }

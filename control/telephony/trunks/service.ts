@@ -124,10 +124,10 @@ export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
 }
 
 /** Status of the currently configured hosts: a report may be about earlier ones. */
-function hostStatus(trunk: TrunkHost & { hosts: TrunkHost[] }, told: TrunkRow['host_status']) {
+function hostStatus(trunk: TrunkHost & { hosts: TrunkHost[] }, reported: TrunkRow['host_status']) {
   const { host, port, transport, hosts } = trunk
   return [{ host, port, transport }, ...hosts].map(one => {
-    const known = told.find(
+    const known = reported.find(
       other => other.host === one.host && other.port === one.port && other.transport === one.transport,
     )
     const { alive = null, options_ms = null, targets = [] } = known ?? {}

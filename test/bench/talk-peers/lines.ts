@@ -89,10 +89,10 @@ export async function openTwilioLine(url: string, heard: Heard): Promise<Line> {
   await once(socket, 'open')
   socket.on('error', () => {}) // a lost connection counts as no answer
   const streamSid = `MZ${Math.random().toString(16).slice(2)}`
-  const tell = (event: object) => socket.send(JSON.stringify(event))
-  tell({ event: 'connected', protocol: 'Call', version: '1.0.0' })
+  const report = (event: object) => socket.send(JSON.stringify(event))
+  report({ event: 'connected', protocol: 'Call', version: '1.0.0' })
   const mediaFormat = { encoding: 'audio/x-mulaw', sampleRate: RATE, channels: 1 }
-  tell({ event: 'start', streamSid, start: { streamSid, callSid: streamSid, tracks: ['inbound'], mediaFormat } })
+  report({ event: 'start', streamSid, start: { streamSid, callSid: streamSid, tracks: ['inbound'], mediaFormat } })
   let waiting: { atMs: number; isVoiced: boolean }[] = []
   let playedUntilMs = 0
   const play = (nowMs: number) => {
@@ -122,7 +122,7 @@ export async function openTwilioLine(url: string, heard: Heard): Promise<Line> {
   return {
     send(payload) {
       const media = { track: 'inbound', payload: Buffer.from(payload).toString('base64') }
-      if (socket.readyState === WebSocket.OPEN) tell({ event: 'media', streamSid, media })
+      if (socket.readyState === WebSocket.OPEN) report({ event: 'media', streamSid, media })
     },
     tick: play,
     close: () => socket.close(),

@@ -25,7 +25,7 @@ const PIPECAT: Packages = {
   megabytes: 500,
 }
 
-/** The directory for Python's path, or the reason why there is none. */
+/** The directory for Python's path, or the reason why it is missing. */
 export async function ensurePipecat(
   cache: string,
   reporter: ProgressReporter,
@@ -40,7 +40,7 @@ const AGENTS = join(import.meta.dirname, 'livekit')
 export const agentsVersion = (): string =>
   JSON.parse(readFileSync(join(AGENTS, 'package.json'), 'utf8')).dependencies['@livekit/agents']
 
-/** The agent's program, next to the packages that it imports; or the reason why there is none. */
+/** The agent's program, next to the packages that it imports; or the reason why it is missing. */
 export async function ensureLiveKitAgents(
   cache: string,
   reporter: ProgressReporter,

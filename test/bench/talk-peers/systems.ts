@@ -121,13 +121,13 @@ interface Seat {
   caller: string
 }
 
-export async function startRooms(cache: string, tell: (text: string) => void): Promise<Rooms> {
+export async function startRooms(cache: string, report: (text: string) => void): Promise<Rooms> {
   const binary = findLiveKit(cache)
   if (!binary) throw new Error('livekit-server is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'parley-bench-'))
   const keys = { apiKey: 'bench', apiSecret: crypto.randomUUID() + crypto.randomUUID() }
   const port = await freePort(17_880, '127.0.0.1', true)
-  const { url, child } = await startLiveKit({ ...keys, binary, port, logFile: join(folder, 'livekit.log'), tell })
+  const { url, child } = await startLiveKit({ ...keys, binary, port, logFile: join(folder, 'livekit.log'), report })
   const bridge = spawn(await ensureBuilt(cache, 'room-load'), [], { stdio: ['pipe', 'pipe', 'inherit'] })
   const ask = asker(bridge)
   const end = endWithBench(child.pid, folder)

@@ -47,7 +47,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     binary: livekitBinary!,
     port,
     logFile: join(folder, 'livekit.log'),
-    tell: (text: string) => void told.push(text),
+    report: (text: string) => void told.push(text),
   })
   const told: string[] = []
 
@@ -83,7 +83,7 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
 
   it('reserves its address and keys before it starts', async () => {
     const config = readConfig({ PARLEY_HOME: folder, PARLEY_SECRET: 'a secret of this test' })
-    const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), tell() {}, note() {} })
+    const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), report() {}, note() {} })
     closers.push(() => rooms!.stop())
     const { LIVEKIT_URL, LIVEKIT_API_KEY, LIVEKIT_API_SECRET } = rooms!.env as Record<string, string>
     const client = new RoomServiceClient(LIVEKIT_URL!.replace('ws', 'http'), LIVEKIT_API_KEY, LIVEKIT_API_SECRET)
@@ -98,8 +98,8 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     try {
       const config = readConfig({ PARLEY_HOME: folder, PARLEY_CACHE: folder })
       const lines: string[] = []
-      const tell = (text: string) => void lines.push(text)
-      const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), tell, note() {} })
+      const report = (text: string) => void lines.push(text)
+      const rooms = await planRooms({ config, logFile: join(folder, 'livekit.log'), report, note() {} })
       closers.push(() => rooms!.stop())
       expect(await rooms!.open({ control: 'http://127.0.0.1:1', talk: '' })).toBe(false)
       await until(() => lines.some(line => line.startsWith('LiveKit is unavailable (')), 'the word that there is none')
@@ -109,14 +109,11 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
     }
   })
 
-  it.each([{ LIVEKIT_URL: 'wss://livekit.example' }, { LIVEKIT_EMBEDDED: 'off' }])(
-    'rejects %j',
-    async settings => {
-      const keys = { LIVEKIT_API_KEY: 'key', LIVEKIT_API_SECRET: 'secret' }
-      const config = readConfig({ PARLEY_HOME: folder, ...keys, ...settings })
-      expect(await planRooms({ config, logFile: join(folder, 'livekit.log'), tell() {}, note() {} })).toBe(null)
-    },
-  )
+  it.each([{ LIVEKIT_URL: 'wss://livekit.example' }, { LIVEKIT_EMBEDDED: 'off' }])('rejects %j', async settings => {
+    const keys = { LIVEKIT_API_KEY: 'key', LIVEKIT_API_SECRET: 'secret' }
+    const config = readConfig({ PARLEY_HOME: folder, ...keys, ...settings })
+    expect(await planRooms({ config, logFile: join(folder, 'livekit.log'), report() {}, note() {} })).toBe(null)
+  })
 })
 
 describe.skipIf(livekitBinary === null)('two clients', () => {

@@ -84,7 +84,7 @@ describe('Postgres', () => {
 describe('Redis', () => {
   const start = async () => {
     const place = { folder: join(folder, 'redis'), logFile: join(folder, 'redis.log'), port: await freePort(22_000) }
-    const { url, child } = await startRedis({ ...place, tell() {} })
+    const { url, child } = await startRedis({ ...place, report() {} })
     closers.push(() => child.stop())
     return { url, child, ...place }
   }

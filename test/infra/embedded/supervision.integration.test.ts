@@ -26,7 +26,7 @@ const startScript = (script: string, logFile: string, options: { stopTimeoutMs?:
     logFile,
     ready: (line: string) => line === 'ready',
     readyTimeoutMs: 10_000,
-    tell: () => {},
+    report: () => {},
     ...options,
   })
 
@@ -103,7 +103,7 @@ describe('Postgres', () => {
     for (const until = Date.now() + 10_000; !begun() && Date.now() < until; ) await new Promise(setImmediate)
     process.kill(-first.pid!, 'SIGKILL')
     await gone
-    const { child } = await startPostgres({ ...options, tell: () => {} })
+    const { child } = await startPostgres({ ...options, report: () => {} })
     expect(alive(child.pid)).toBe(true)
     await child.stop()
   }, 180_000)

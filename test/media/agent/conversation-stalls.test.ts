@@ -71,25 +71,22 @@ describe('tools', () => {
     expect(talk.conversation.doNotCall).toBe(true)
   })
 
-  it.each(['transfer', 'send_digits'] as const)(
-    'ends the call although %s never ends',
-    async name => {
-      const { line, conversation, tools } = openTalk({
-        says: ['Do it.'],
-        replies: () => [
-          name === 'transfer' ? call('transfer_call', { to: 'desk' }) : call('send_digits', { digits: '1' }),
-        ],
-        abilities: { transfer: never, sendDtmf: never },
-        plan: { transfers: [{ name: 'desk', to: '+12025550199', description: '', announce: null }] },
-      })
-      await line.agentTurn()
-      await line.caller(600)
-      await line.silence(1500)
-      conversation.stop()
-      expect(await soon(conversation.settled())).toBe('settled')
-      expect(tools()).toMatchObject([{ status: 'failed' }])
-    },
-  )
+  it.each(['transfer', 'send_digits'] as const)('ends the call although %s never ends', async name => {
+    const { line, conversation, tools } = openTalk({
+      says: ['Do it.'],
+      replies: () => [
+        name === 'transfer' ? call('transfer_call', { to: 'desk' }) : call('send_digits', { digits: '1' }),
+      ],
+      abilities: { transfer: never, sendDtmf: never },
+      plan: { transfers: [{ name: 'desk', to: '+12025550199', description: '', announce: null }] },
+    })
+    await line.agentTurn()
+    await line.caller(600)
+    await line.silence(1500)
+    conversation.stop()
+    expect(await soon(conversation.settled())).toBe('settled')
+    expect(tools()).toMatchObject([{ status: 'failed' }])
+  })
 
   it('built in are bridged by a filler, too', async () => {
     let round = 0

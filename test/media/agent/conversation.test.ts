@@ -86,7 +86,7 @@ describe('a conversation', () => {
     ])
     const { turns: latencies } = conversation.transcript.latency()
     expect(latencies).toHaveLength(1)
-    // Silence asked for by a whole sentence, plus at most three frames of work.
+    // The silence required after a complete sentence, plus at most three frames.
     expect(latencies[0]!.total_ms).toBeGreaterThanOrEqual(latencies[0]!.endpointing_ms)
     expect(latencies[0]!.total_ms - latencies[0]!.endpointing_ms).toBeLessThanOrEqual(60)
   })
@@ -120,7 +120,7 @@ describe('a conversation', () => {
     expect(Math.abs(cut.heard_text.length - heardMs / LETTER_MS)).toBeLessThan(8)
     const barge = events.find(event => event.type === 'barge_in')!
     expect(barge.type === 'barge_in' && Math.abs(barge.heard_ms - heardMs)).toBeLessThanOrEqual(20)
-    // The model is told what was heard, not what it had generated.
+    // The model receives what was heard, not what it generated.
     expect(llm.requests.at(-1)!.messages).toContainEqual({ role: 'agent', text: cut.heard_text, interrupted: true })
     expect(turns().map(turn => turn.role)).toEqual(['agent', 'caller', 'agent', 'caller', 'agent'])
   })

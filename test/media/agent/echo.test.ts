@@ -35,7 +35,7 @@ interface Line {
   jitterMs?: number
 }
 
-/** Share of loud frames that are taken for echo; with a caller, of those in which the caller is the louder one. */
+/** Share of loud frames that are classified as echo; with a caller, of those in which the caller is louder. */
 function judge({ delayMs, gain, caller, noise = 20, jitterMs = 0 }: Line): number {
   const judged = new EchoDetector(8000)
   const noisy = random(delayMs + 1)

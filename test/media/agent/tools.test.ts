@@ -111,7 +111,7 @@ describe('a slow tool', () => {
       'Here it is.',
     ])
   })
-  it("without filler setting uses the default", async () => {
+  it('without filler setting uses the default', async () => {
     const { line, agentTexts } = talk(null, 3000)
     await line.agentTurn()
     await line.caller(800)
@@ -151,7 +151,7 @@ describe('a slow model', () => {
   })
 })
 
-describe("built-in tools", () => {
+describe('built-in tools', () => {
   const names = (talk: ReturnType<typeof openTalk>) => talk.conversation.request().tools.map(tool => tool.name)
 
   it('are offered where the call supports them', () => {

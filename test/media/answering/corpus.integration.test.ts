@@ -130,7 +130,7 @@ describe('the set', () => {
 
 /**
  * The limits hold for the test split, which has been looked at. What was held back has not, and shows how far the words
- * of the rules reach: nobody is lost there either, and fewer machines are found in time (see the corpus's README.md).
+ * of the rules reach: no person is lost there either, and fewer machines are detected in time (see the corpus's README.md).
  */
 function expectWithin(results: Result[], name: string): void {
   tell(`${name}tuned on, English`, split(results, 'tune').filter(readable))

@@ -6,20 +6,16 @@ import { createMusic, createRinging, type WaitingAudio } from '../../../media/au
 const taken = (sound: WaitingAudio, ms: number) => concatPcm(Array.from({ length: ms / 20 }, () => sound.next()))
 
 describe('music', () => {
-  it.each([8000, 16_000, 48_000])(
-    'at %i Hz plays endlessly without loud parts, long silence or clicks',
-    rate => {
-      const pcm = taken(createMusic(rate), 20_000)
-      expect(pcm.length).toBe(rate * 20)
-      expect(pcm.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeLessThan(2000)
-      for (let at = 0; at < pcm.length; at += rate / 4)
-        expect(rms(pcm.subarray(at, at + rate / 4))).toBeGreaterThan(100)
-      let steepest = 0
-      for (let i = 1; i < pcm.length; i++) steepest = Math.max(steepest, Math.abs(pcm[i]! - pcm[i - 1]!))
-      // A sine of the highest overtone that is heard, at full strength, and no more.
-      expect(steepest).toBeLessThan((2 * Math.PI * 1600 * 1800) / rate)
-    },
-  )
+  it.each([8000, 16_000, 48_000])('at %i Hz plays endlessly without loud parts, long silence or clicks', rate => {
+    const pcm = taken(createMusic(rate), 20_000)
+    expect(pcm.length).toBe(rate * 20)
+    expect(pcm.reduce((most, sample) => Math.max(most, Math.abs(sample)), 0)).toBeLessThan(2000)
+    for (let at = 0; at < pcm.length; at += rate / 4) expect(rms(pcm.subarray(at, at + rate / 4))).toBeGreaterThan(100)
+    let steepest = 0
+    for (let i = 1; i < pcm.length; i++) steepest = Math.max(steepest, Math.abs(pcm[i]! - pcm[i - 1]!))
+    // A sine of the highest overtone that is heard, at full strength, and no more.
+    expect(steepest).toBeLessThan((2 * Math.PI * 1600 * 1800) / rate)
+  })
 })
 
 describe('ringing', () => {

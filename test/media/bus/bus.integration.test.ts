@@ -195,7 +195,7 @@ describe('events', () => {
     const keys = busKeys(prefix)
     const old = async (ms: number) => redis.xadd(keys.events, `${ms}-0`, 'event', '{"type":"call.invented"}')
     await Promise.all([old(1000), old(2000), old(3000)])
-    await control.trim() // nobody has read yet: there is not even a group
+    await control.trim() // before the first read: the group does not exist yet
     expect(await redis.xlen(keys.events)).toBe(3)
     await redis.xgroup('CREATE', keys.events, 'control', '0')
     await redis.xreadgroup('GROUP', 'control', 'c1', 'COUNT', 3, 'STREAMS', keys.events, '>')
@@ -211,7 +211,7 @@ describe('events', () => {
     await redis.xreadgroup('GROUP', 'control', 'c1', 'COUNT', 9, 'STREAMS', keys.events, '>')
     await redis.xack(keys.events, 'control', ...left)
     await control.trim()
-    expect(await redis.xlen(keys.events)).toBe(1) // the young one, for those who follow
+    expect(await redis.xlen(keys.events)).toBe(1) // the recent one, for followers
   })
 
   it('can be followed for one call from a position', async () => {

@@ -159,7 +159,7 @@ describe('with Redis', () => {
   })
 
   const sealer = createSealer('a secret for tests')
-  /** An engine whose calls do not end; it tells of each, as the call manager does. `frozen`: it beats, and reads nothing. */
+  /** An engine whose calls do not end; it publishes each, as the call manager does. `frozen`: it sends heartbeats and reads nothing. */
   function engine(name: string, capacity: number, calls = 0, frozen = false) {
     const bus = createEngineBus({ redis, sealer, engine: name, clock: systemClock, log: quietLog, prefix })
     closers.push(() => bus.close())
@@ -223,7 +223,7 @@ describe('with Redis', () => {
     let heard = 0
     const reader = await other.bus.onEngines(() => heard++)
     closers.push(() => reader.stop())
-    await other.beat() // of itself it hears nothing
+    await other.beat() // its own heartbeat does not wake it
     const hears = async (count: number) => {
       await until(() => heard >= count, `${count} times`)
       expect(heard).toBe(count)

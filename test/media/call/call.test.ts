@@ -117,7 +117,7 @@ async function talking(options: Options = {}) {
   return { ...w, call, line: new FakeLine(w.leg.sink!, w.clock) }
 }
 
-/** Words: whose sound is only noise is asked whether anybody is there, and left. */
+/** Text, because a caller who sends only noise is prompted and hung up on. */
 const GOES_ON = Array<string>(100).fill('Go on.')
 
 describe('a call', () => {

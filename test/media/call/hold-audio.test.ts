@@ -32,7 +32,7 @@ describe('early media', () => {
   const RINGING_HZ = 425
   const frame = (pcm: Int16Array) => ({ pcm, atMs: 0, concealed: false })
 
-  /** Hears 16 kHz of it at 8 kHz, and gives what the caller hears in most frames of a while, in Hz. */
+  /** Resamples 16 kHz to 8 kHz, and returns the dominant frequency of most frames in Hz. */
   function listener() {
     const hold = new HoldAudio(8000, '+4930123456')
     let at = 0

@@ -105,7 +105,7 @@ describe('a call that is dialled', () => {
       'parley.turn.filler': false,
     })
     expect(JSON.stringify(tracing.spans)).not.toMatch(/ivan/i)
-    // Everything goes on as it was, and the end says where it belongs.
+    // Events are unchanged, and the last one carries traceparent.
     expect(sent).toHaveLength(8)
     expect(sent.at(-1)).toMatchObject({ type: 'call.ended', traceparent: tracing.one('call').traceparent })
   })

@@ -211,28 +211,25 @@ it('is not transferred to its own source number', async () => {
 })
 
 describe('the end of a call', () => {
-  it.each(['while it rings', 'while they talk'])(
-    '%s waits for the other leg, with a limit',
-    async when => {
-      const w = world()
-      void w.transfers.give(target, '')
-      if (when === 'while they talk') await w.answers()
-      let closed = false
-      const closing = w.transfers.close().then(() => (closed = true))
-      await settle()
-      expect(closed).toBe(false)
-      if (when === 'while it rings') await w.answers() // it crossed our CANCEL
-      expect(w.second.hangUps).toHaveLength(1)
-      w.second.hangUps[0]!.resolve()
-      await settle()
-      expect(closed).toBe(true)
-      await closing
-      const mute = world()
-      void mute.transfers.give(target, '')
-      const late = mute.transfers.close()
-      await settle()
-      mute.clock.advance(5000)
-      await late
-    },
-  )
+  it.each(['while it rings', 'while they talk'])('%s waits for the other leg, with a limit', async when => {
+    const w = world()
+    void w.transfers.give(target, '')
+    if (when === 'while they talk') await w.answers()
+    let closed = false
+    const closing = w.transfers.close().then(() => (closed = true))
+    await settle()
+    expect(closed).toBe(false)
+    if (when === 'while it rings') await w.answers() // it crossed our CANCEL
+    expect(w.second.hangUps).toHaveLength(1)
+    w.second.hangUps[0]!.resolve()
+    await settle()
+    expect(closed).toBe(true)
+    await closing
+    const mute = world()
+    void mute.transfers.give(target, '')
+    const late = mute.transfers.close()
+    await settle()
+    mute.clock.advance(5000)
+    await late
+  })
 })

@@ -79,7 +79,7 @@ async function ask(pcm: Int16Array): Promise<number[]> {
   return probabilities
 }
 
-/** A line of 20 ms frames as the engine and the speech process hear it together; `late` frames have come before an answer does. */
+/** A line of 20 ms frames processed by engine and speech process; answers come `late` frames later. */
 async function listen(pcm: Int16Array, { gated = true, late = 1 } = {}): Promise<VoiceFrame[]> {
   const told: VoiceFrame[] = []
   const onVoice = (voice: VoiceFrame) => void told.push(voice)

@@ -60,7 +60,7 @@ async function talk(recording: Recording, clock: ReturnType<typeof fakeClock>, m
   }
 }
 
-/** While promises have their turns, the clock goes on. */
+/** Advances the clock while promises settle. */
 async function inTime<T>(promise: Promise<T>, clock: ReturnType<typeof fakeClock>): Promise<T> {
   let over = false
   void promise.finally(() => (over = true)).catch(() => {})

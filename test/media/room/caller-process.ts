@@ -11,6 +11,6 @@ process.stdout.write('there\n')
 void caller
   .wait(() => caller.heard.some(({ samples }) => isTone(samples, 600)), 'the agent', 600_000)
   .then(() => process.stdout.write('heard\n'))
-// Whoever started us may be killed too.
+// The parent may be killed, too.
 void caller.ended(600_000).finally(() => process.exit())
 for (;;) await caller.say(tone(1000, 400))

@@ -87,7 +87,7 @@ describe.skipIf(!livekitBinary)('a caller', () => {
     await caller.leave()
     const end = await leg.ended
     expect(end).toEqual({ by: 'remote', reason: 'caller_hangup', atMs: expect.any(Number) })
-    // It is told a second later, when nobody has come back; what was talked ends here.
+    // Reported a second later, when the caller has not returned; talked time ends here.
     expect(end.atMs! - leftMs).toBeLessThan(500)
     expect(performance.now() - leftMs).toBeLessThan(2000)
     await until(async () => (await present(livekit, room).catch(() => [])).length === 0, 'nobody to be left')

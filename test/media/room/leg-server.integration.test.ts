@@ -30,7 +30,7 @@ describe.skipIf(!livekitBinary)('a server that is killed', () => {
     const end = await leg.ended
     expect(end).toEqual({ by: 'network', reason: 'connection_lost', atMs: expect.any(Number) })
     expect(performance.now() - killedMs).toBeLessThan(22_000)
-    // We are told of the break, not of its beginning: the signalling notices it within seconds.
+    // The event reports the outage, not its start: the signalling notices it within seconds.
     expect(end.atMs! - killedMs).toBeLessThan(5000)
     const pulled = edge.pulls.length
     await leg.hangup('api_hangup') // nothing to do any more

@@ -37,7 +37,7 @@ export const present = async (livekit: TestLiveKit, room: string): Promise<strin
 export const tone = (ms: number, hz: number, level = 9000): Int16Array =>
   Int16Array.from({ length: (ROOM_RATE * ms) / 1000 }, (_, i) => level * Math.sin((2 * Math.PI * hz * i) / ROOM_RATE))
 
-/** A tone that goes on over frames of 20 ms; every period of it must fit into a second. */
+/** A continuous tone in frames of 20 ms; every period of it must fit into a second. */
 export function endlessTone(hz: number): () => Int16Array {
   const second = tone(1000, hz)
   let at = 0
@@ -124,7 +124,7 @@ export async function meet(livekit: TestLiveKit, options: SeatOptions & { microp
 export interface Edge {
   frames: AudioFrame[]
   keys: string[]
-  /** When frames were asked for. */
+  /** Times at which frames were pulled. */
   pulls: number[]
   /** Sets the audio source from now on; null is silence. */
   play(next: (() => Int16Array | null) | null): void

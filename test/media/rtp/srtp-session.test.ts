@@ -132,25 +132,19 @@ describe('sound', () => {
     expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([true, true])
   })
 
-  it.each([suite, 'AEAD_AES_256_GCM'] as const)(
-    'by SDES with %s is decrypted at both ends only',
-    async name => {
-      const [left, right] = sdes(name)
-      const { a, wire, stt } = await call(left, right)
-      await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
-      expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
-      expect(a.stats()).toMatchObject({ packets_rejected: 0, packets_lost: 0 })
-    },
-  )
+  it.each([suite, 'AEAD_AES_256_GCM'] as const)('by SDES with %s is decrypted at both ends only', async name => {
+    const [left, right] = sdes(name)
+    const { a, wire, stt } = await call(left, right)
+    await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
+    expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
+    expect(a.stats()).toMatchObject({ packets_rejected: 0, packets_lost: 0 })
+  })
 
-  it.each([true, false])(
-    'by DTLS is decrypted at both ends only (rtcp-mux: %s)',
-    async mux => {
-      const { wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: mux })
-      await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
-      expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
-    },
-  )
+  it.each([true, false])('by DTLS is decrypted at both ends only (rtcp-mux: %s)', async mux => {
+    const { wire, stt } = await call(dtls('client', 1), dtls('server', 0), { rtcpMux: mux })
+    await until(() => hears(stt[0].heard, -900) && hears(stt[1].heard, 4000))
+    expect([readable(wire.seen[0]!, 4000), readable(wire.seen[1]!, -900)]).toEqual([false, false])
+  })
 
   it('is not pulled before keys exist', async () => {
     let pulls = 0

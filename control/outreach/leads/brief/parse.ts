@@ -34,12 +34,12 @@ function nicheOf(reading: Reading): { niche: string; signals: string[] } {
   const said = nominativeOf(reading.niche.map(textOf).join(', '))
   if (said !== '') return { niche: said, signals: itemsOf(reading.signals, true) }
   // The text describes companies only by what they do, which tells their kind.
-  const told = nicheOfSignals(reading)
-  if (!told) return { niche: '', signals: itemsOf(reading.signals, true) }
-  const text = textOf(told.phrase.tokens)
-  const { ru, en } = told.niche.names
+  const implied = nicheOfSignals(reading)
+  if (!implied) return { niche: '', signals: itemsOf(reading.signals, true) }
+  const text = textOf(implied.phrase.tokens)
+  const { ru, en } = implied.niche.names
   const name = nichesIn(text)[0]?.name ?? (/\p{Script=Cyrillic}/u.test(text) ? ru : en)[0]!
-  const others = reading.signals.filter(phrase => phrase !== told.phrase)
+  const others = reading.signals.filter(phrase => phrase !== implied.phrase)
   return { niche: name, signals: itemsOf(others, true) }
 }
 

@@ -72,8 +72,8 @@ function readClause(reader: BriefReader, clause: Clause, next: Clause | null, pl
   const heading = headingOf(tokens)
   if (heading && next && /^(?:colon|bullet|line|comma)$/.test(next.before)) {
     // A dash counts only as a comma here; what follows it confirms the heading.
-    const told = next.before !== 'comma' || (heading === 'target' && numberOf(next.tokens, 0) !== null)
-    if (told) {
+    const isHeading = next.before !== 'comma' || (heading === 'target' && numberOf(next.tokens, 0) !== null)
+    if (isHeading) {
       const counted = heading === 'niche' && numberOf(next.tokens, 0)?.words === next.tokens.length
       reader.heading = { part: counted ? 'target' : heading, list: next.before !== 'colon' }
       return

@@ -61,9 +61,9 @@ export function weigh(
   const region = regionOfCandidate(candidate, question)
   const organisations = new Map(pages.map(page => [page, organisationsOf(page.page)]))
   const stated = [...organisations.values()].flat()
-  const told = candidate.phones.flatMap(text => phonesIn(`тел: ${text}`, '', region).found.map(one => one.phone))
-  const onSite = phonesOf(pages, organisations, region, told)
-  const phones = merged(onSite, told)
+  const given = candidate.phones.flatMap(text => phonesIn(`тел: ${text}`, '', region).found.map(one => one.phone))
+  const onSite = phonesOf(pages, organisations, region, given)
+  const phones = merged(onSite, given)
   const emails = [
     ...new Set([...emailsOf(pages, organisations), ...candidate.emails.map(one => one.trim().toLowerCase())]),
   ]
@@ -89,7 +89,7 @@ export function weigh(
     siteRead: pages.length > 0,
     hasAddress: address !== null,
     hasHours: hasHours(candidate, stated, pages),
-    year: { told: yearOf(pages, year), now: year },
+    year: { newest: yearOf(pages, year), now: year },
     directory: onSite.directory,
   })
   const hasBranches = pages.some(({ page }) => addressLinesOf(page).length > BRANCHES)
@@ -126,8 +126,8 @@ function regionOfCandidate({ country, website }: Candidate, question: LeadQuesti
     website?.replace(/^https?:\/\/([^/?#]*).*$/i, '$1') ?? '',
   )?.[1]
   const named = top === undefined ? null : (OF_DOMAIN[top.toLowerCase()] ?? top.toUpperCase())
-  const told = [country, named].find(one => one !== null && Region.safeParse(one).success)
-  return told ?? regionOfPlace(question)
+  const given = [country, named].find(one => one !== null && Region.safeParse(one).success)
+  return given ?? regionOfPlace(question)
 }
 
 /** Countries that use the Cyrillic alphabet, in which a Cyrillic place name is plausible. */
@@ -168,13 +168,13 @@ const OF_DOMAIN: Record<string, string | null> = {
   ai: '',
 }
 
-function merged(onSite: Phones, told: readonly string[]): string[] {
+function merged(onSite: Phones, given: readonly string[]): string[] {
   const ranked: FoundPhone[] = onSite.offered.map(one => ({
     ...one,
-    rank: one.rank + (told.includes(one.phone) ? AGREED : 0),
+    rank: one.rank + (given.includes(one.phone) ? AGREED : 0),
   }))
   const own = new Set(ranked.map(one => one.phone))
-  for (const phone of told)
+  for (const phone of given)
     if (!own.has(phone) && !onSite.faxes.includes(phone)) ranked.push({ phone, rank: UNSEEN, where: '' })
   return [...new Set(ranked.sort((a, b) => b.rank - a.rank).map(one => one.phone))].slice(0, MOST_PHONES)
 }

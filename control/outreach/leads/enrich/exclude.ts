@@ -34,12 +34,14 @@ export function excludedBy(
 
 /** Null when the company may be open. */
 export function closedBy(facts: Candidate['facts']): string | null {
-  const told = Object.entries(facts).find(
+  const closedFact = Object.entries(facts).find(
     ([name, value]) =>
       (CLOSED.test(name.split(':')[0]!) && !NO.test(value.trim())) ||
       (name === 'opening_hours' && /^(?:closed|off)$/i.test(value.trim())),
   )
-  return told ? `The source says that the company is closed (${told[0]}: ${told[1].slice(0, 100)}).` : null
+  return closedFact
+    ? `The source says that the company is closed (${closedFact[0]}: ${closedFact[1].slice(0, 100)}).`
+    : null
 }
 
 function chainReason(wish: string, facts: Candidate['facts'], hasBranches: boolean): string | null {

@@ -13,7 +13,7 @@ export interface Judged {
   hasAddress: boolean
   hasHours: boolean
   /** The latest year that the site mentions as its own, and the current year. */
-  year: { told: number | null; now: number }
+  year: { newest: number | null; now: number }
   /** True when numbers of many other companies were left out. */
   directory: boolean
 }
@@ -64,8 +64,8 @@ function signalReasons(signals: readonly FoundSignal[]): Reason[] {
   return [{ points, text: `${found} of ${signals.length} signals were found.` }]
 }
 
-function freshness({ told, now }: Judged['year']): Reason[] {
-  if (told === null) return []
-  if (now - told <= 1) return [{ points: FRESH, text: `The site was updated in ${told}.` }]
-  return when(now - told >= STALE_AFTER, STALE, `The site mentions no year after ${told}.`)
+function freshness({ newest, now }: Judged['year']): Reason[] {
+  if (newest === null) return []
+  if (now - newest <= 1) return [{ points: FRESH, text: `The site was updated in ${newest}.` }]
+  return when(now - newest >= STALE_AFTER, STALE, `The site mentions no year after ${newest}.`)
 }

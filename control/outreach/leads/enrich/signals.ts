@@ -129,14 +129,14 @@ class Evidence {
 
   #fact(names: readonly string[], pattern: RegExp = /./): Shown | null {
     const { facts, sourceId, organisations, pages } = this.#known
-    const told = (all: Readonly<Record<string, string>>, where: string): Shown | null => {
+    const factShown = (all: Readonly<Record<string, string>>, where: string): Shown | null => {
       const name = names.find(one => all[one] && !/^(?:no|none|false|0)$/i.test(all[one]) && pattern.test(all[one]))
       return name ? { evidence: `${name}: ${all[name]}`, where } : null
     }
     const site = pages[0]?.url
     return (
-      told(facts, sourceId) ??
-      (site ? organisations.map(one => told(one.facts, site)).find(one => one !== null) : null) ??
+      factShown(facts, sourceId) ??
+      (site ? organisations.map(one => factShown(one.facts, site)).find(one => one !== null) : null) ??
       null
     )
   }

@@ -95,8 +95,8 @@ function addressOf(tags: Tags, country: string | null): string | null {
 
 function factsOf(tags: Tags): Candidate['facts'] {
   const entries = Object.entries(tags).map(([key, value]) => [cleanLine(key, 60), cleanLine(value)] as const)
-  const told = entries.filter(([key, value]) => key !== '' && value !== '' && !NO_FACT.test(key))
-  return Object.fromEntries(told.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, MOST_FACTS))
+  const facts = entries.filter(([key, value]) => key !== '' && value !== '' && !NO_FACT.test(key))
+  return Object.fromEntries(facts.toSorted(([a], [b]) => (a < b ? -1 : 1)).slice(0, MOST_FACTS))
 }
 
 /** Most complete first; equal ones stay in OpenStreetMap's order. */

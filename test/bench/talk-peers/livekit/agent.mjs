@@ -153,7 +153,7 @@ class Listening extends VADStream {
       loudMs = isLoud(frame) ? loudMs + ms : 0
       quietMs = isLoud(frame) ? 0 : quietMs + ms
       spokenMs += speaking ? ms : 0
-      const tell = type =>
+      const report = type =>
         this.sendVADEvent({
           type,
           frames: [frame],
@@ -167,13 +167,13 @@ class Listening extends VADStream {
           rawAccumulatedSilence: quietMs,
           rawAccumulatedSpeech: loudMs,
         })
-      tell(VADEventType.INFERENCE_DONE)
+      report(VADEventType.INFERENCE_DONE)
       if (!speaking && loudMs >= ONSET_MS) {
         ;[speaking, spokenMs] = [true, loudMs]
-        tell(VADEventType.START_OF_SPEECH)
+        report(VADEventType.START_OF_SPEECH)
       } else if (speaking && quietMs >= SILENCE_MS) {
         speaking = false
-        tell(VADEventType.END_OF_SPEECH)
+        report(VADEventType.END_OF_SPEECH)
         spokenMs = 0
       }
     }
