@@ -193,7 +193,7 @@ describe('a caller becomes a lead', () => {
     control.deps.sql<{ body: string }[]>`
       select body from webhook_deliveries where owner_id = ${owner.ownerId} and event = 'lead.created' order by id`
 
-  test('once, when a call reaches its goal, and the webhook says so', async () => {
+  test('creates a lead once when a call reaches its goal, with a webhook', async () => {
     await createWebhook(control.deps, owner.ownerId, { url: 'https://hooks.example/', events: ['lead.created'] })
     const phone = nextPhone()
     await talk(phone, false)
@@ -215,7 +215,7 @@ describe('a caller becomes a lead', () => {
     })
   })
 
-  test('but a status that somebody gave stays', async () => {
+  test('keeps a status that was set by hand', async () => {
     const { id, phone } = await contact({ lead_status: 'lost' })
     await talk(phone, true)
     expect((await owner.call('GET', `/contacts/${id}`)).body.lead_status).toBe('lost')
@@ -242,7 +242,7 @@ describe('do-not-call', () => {
     expect((await owner.call('POST', '/calls', { project_id: owner.projectId, phone })).status).toBe(201)
   })
 
-  test('who asks for it in a call is listed, and the list is the owner’s own', async () => {
+  test("adds a caller to the owner's do-not-call list on request", async () => {
     const phone = nextPhone()
     const { body } = await owner.call('POST', '/calls', { project_id: owner.projectId, phone })
     await finish(control.deps, body.id, record({ do_not_call: true }))

@@ -31,7 +31,7 @@ async function searched(owner: Tenant, target = 10) {
 }
 
 describe('the leads of a search', () => {
-  test('are listed by pages in a stable order, and filtered', async () => {
+  test('are paged in a stable order, and filtered', async () => {
     const owner = await createTenant(control)
     const job = await searched(owner)
     const all = await leadsOf(owner, job)
@@ -64,7 +64,7 @@ describe('the leads of a search', () => {
     })
   })
 
-  test('come as a table that no spreadsheet runs', async () => {
+  test('export as CSV without formulas', async () => {
     const owner = await createTenant(control)
     const job = await searched(owner)
     const { status, body, headers } = await owner.call('GET', `/lead-search/${job.job_id}/leads.csv?status=enriched`)
@@ -88,7 +88,7 @@ describe('a campaign of a search', () => {
   const make = (owner: Tenant, { job_id }: { job_id: string }, body?: object) =>
     owner.call('POST', `/lead-search/${job_id}/to-campaign`, body)
 
-  test('is a draft of those with a telephone, with their vars, the same one again and again', async () => {
+  test('contains leads with a phone and their variables, idempotently', async () => {
     const owner = await createTenant(control)
     const job = await searched(owner)
     const answers = await Promise.all([make(owner, job), make(owner, job), make(owner, job)])
@@ -120,7 +120,7 @@ describe('a campaign of a search', () => {
     expect((await make(owner, job)).body.id).not.toBe(second.id)
   })
 
-  test('that lost its contacts to a kill gets them from the next request', async () => {
+  test('is completed by the next request after a kill', async () => {
     const owner = await createTenant(control)
     const job = await searched(owner)
     const { body } = await make(owner, job)
@@ -128,7 +128,7 @@ describe('a campaign of a search', () => {
     expect((await make(owner, job)).body).toMatchObject({ id: body.id, counters: { total: 8 } })
   })
 
-  test('is not made of what is not there', async () => {
+  test('rejects unknown jobs and jobs without phones', async () => {
     const owner = await createTenant(control, { bound: null })
     const job = await start(owner, { target_leads: 1 })
     expect(await make(owner, job)).toMatchObject({ status: 409, body: { code: 'invalid_transition' } })
@@ -153,7 +153,7 @@ describe('a directory', () => {
       payload: `--x\r\nContent-Disposition: form-data; name="file"; filename="mine.csv"\r\n\r\n${text}\r\n--x--\r\n`,
     })
 
-  test('comes as CSV, is listed, renamed, searched and deleted', async () => {
+  test('is uploaded as CSV, listed, renamed, searched and deleted', async () => {
     const owner = await createTenant(control)
     const { leads } = control.deps
     const own = createDirectorySource({ directories: createDirectoryRows(control.deps.sql) })
@@ -201,7 +201,7 @@ describe('a directory', () => {
     control.deps.leads = leads!
   })
 
-  test('gives its rows in a lasting order, all of them, to its owner', async () => {
+  test('returns its rows in a stable order to its owner', async () => {
     const [owner, other] = [await createTenant(control), await createTenant(control)]
     const rows = Array.from({ length: 2500 }, (_, n) => `Company ${n},+1510${2_000_000 + n}`)
     const made = (await upload(owner, ['company,phone', ...rows].join('\n'))).body
@@ -219,7 +219,7 @@ describe('a directory', () => {
     expect(await read(other)).toEqual([])
   })
 
-  test('that is none is refused by a code, and there are twenty at most', async () => {
+  test('rejects an invalid file by code, and more than twenty', async () => {
     const owner = await createTenant(control)
     for (const [text, code] of [
       ['', 'empty'],

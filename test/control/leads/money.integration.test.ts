@@ -41,7 +41,7 @@ async function audit(owner: string): Promise<void> {
   expect(balance.available).toBeGreaterThanOrEqual(0n)
 }
 
-test('a search captures what it cost, never more than was held, and once', async () => {
+test('captures the cost once, within the hold', async () => {
   const owner = await account('10.0000')
   const [dear, cheap] = [uuidv7(Date.now()), uuidv7(Date.now())]
   const hold = (id: string, amount: bigint) => sql.begin(tx => openJobHold(tx, owner, { id, amount }, at))
@@ -58,7 +58,7 @@ test('a search captures what it cost, never more than was held, and once', async
   await audit(owner)
 })
 
-test('any sequence with calls beside it sums to zero and stays above it', async () => {
+test('keeps the ledger at zero sum in any sequence with calls', async () => {
   const which = fc.nat(3)
   const amount = fc.bigInt(0n, 90_000n)
   const step = fc.oneof(

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { findNiche, niches, nichesIn } from '../../../control/outreach/leads/vocabulary/niches.ts'
 
 describe('the taxonomy', () => {
-  it('has a good number of kinds, each with both languages and tags that can be asked for', () => {
+  it('covers both languages with searchable tags', () => {
     expect(niches.length).toBeGreaterThanOrEqual(120)
     expect(new Set(niches.map(niche => niche.id)).size).toBe(niches.length)
     for (const { id, tags, names } of niches) {
@@ -15,7 +15,7 @@ describe('the taxonomy', () => {
     }
   })
 
-  it('gives no name to two kinds, and finds each by every name', () => {
+  it('has unique names, and finds each niche by every name', () => {
     const names = niches.flatMap(({ names }) => [...names.en, ...names.ru])
     expect(names.filter((name, i) => names.indexOf(name) !== i)).toEqual([])
     for (const niche of niches) {
@@ -49,11 +49,11 @@ describe('findNiche', () => {
     expect(findNiche(text)?.id).toBe(id)
   })
 
-  it.each(['', 'сто', 'falconry centres', 'сетей', 'Казань', '1234', 'constructor'])('%j is none', text => {
+  it.each(['', 'сто', 'falconry centres', 'сетей', 'Казань', '1234', 'constructor'])('finds no niche in %j', text => {
     expect(findNiche(text)).toBeNull()
   })
 
-  it('says where the words stand', () => {
+  it('returns the position of the words', () => {
     const text = 'рестораны, кафе и бары'
     expect(nichesIn(text).map(({ from, to }) => text.slice(from, to))).toEqual(['рестораны', 'кафе', 'бары'])
   })

@@ -20,7 +20,7 @@ const ask = (owner: Tenant, body: object) => owner.call('POST', '/lead-search', 
 const cancel = (owner: Tenant, id: string) => owner.call('POST', `/lead-search/${id}/cancel`)
 
 describe('a brief', () => {
-  test('is parsed for nothing, with its price, its sources, and what it lacks', async () => {
+  test('is parsed free of charge, with estimate, sources and missing fields', async () => {
     const owner = await createTenant(control)
     const { status, body } = await owner.call('POST', '/lead-search/parse-brief', { brief_raw: ' dentists ' })
     expect(status).toBe(200)
@@ -37,7 +37,7 @@ describe('a brief', () => {
     expect(await moneyOf(owner)).toEqual(['0.0000', '0.0000'])
   })
 
-  test('that is empty or endless is refused with a pointer', async () => {
+  test('rejects empty and oversized briefs with a pointer', async () => {
     const owner = await createTenant(control)
     for (const brief_raw of ['', '  ', 'x'.repeat(20_001)]) {
       const { status, body } = await owner.call('POST', '/lead-search/parse-brief', { brief_raw })
@@ -46,7 +46,7 @@ describe('a brief', () => {
     expect((await owner.call('POST', '/lead-search/parse-brief', { brief_raw: 'x'.repeat(20_000) })).status).toBe(200)
   })
 
-  test('goes to the next reader when one is silent or fails', async () => {
+  test('falls back to the next parser', async () => {
     const owner = await createTenant(control)
     const { leads } = control.deps
     const silent = { read: async () => null }
@@ -61,7 +61,7 @@ describe('a brief', () => {
 })
 
 describe('a start', () => {
-  test('without niche or place is a body that is not valid', async () => {
+  test('rejects a brief without niche or place', async () => {
     const owner = await createTenant(control, { money: '100' })
     for (const name of ['niche', 'geo'] as const) {
       const { status, body } = await ask(owner, wish({ [name]: ' ' }))
@@ -69,7 +69,7 @@ describe('a start', () => {
     }
   })
 
-  test('meets the gates in their order, one after the other', async () => {
+  test('runs the checks in order', async () => {
     const owner = await createTenant(control)
     const bad = wish({ exclusions: ['Ask people for the PIN of their bank card'] })
     const { accept_terms: _, ...bare } = wish({ target_leads: 4 })
@@ -98,7 +98,7 @@ describe('a start', () => {
     expect(await control.deps.sql`select 1 from lead_jobs where owner_id = ${owner.ownerId}`).toHaveLength(0)
   })
 
-  test('sets the estimate aside; another one waits; terms are asked for once; the day has its limit', async () => {
+  test('holds the estimate; rejects a second search; asks for terms once; limits searches per day', async () => {
     const owner = await createTenant(control, { money: '10' })
     const { status, body } = await ask(owner, wish({ target_leads: 4 }))
     expect(status).toBe(201)
@@ -128,7 +128,7 @@ describe('a start', () => {
     expect((await ask(owner, again)).status).toBe(201)
   })
 
-  test('with an Idempotency-Key is made once', async () => {
+  test('is created once per Idempotency-Key', async () => {
     const owner = await createTenant(control, { money: '100' })
     const key = { 'idempotency-key': 'a search' }
     const [one, two] = [
@@ -138,7 +138,7 @@ describe('a start', () => {
     expect([one.status, two.status, two.body]).toEqual([201, 201, one.body])
   })
 
-  test('of twenty at once makes one search and one hold', async () => {
+  test('creates one search and one hold for twenty concurrent requests', async () => {
     const owner = await createTenant(control, { money: '1000' })
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(owner, wish({ target_leads: 10 }))))
     const statuses = answers.map(({ status }) => status).sort()
@@ -152,7 +152,7 @@ describe('a start', () => {
     expect(balance).toEqual({ open_holds: 0 })
   })
 
-  test('and a cancel at once, again and again, leave the books in order', async () => {
+  test('keeps the ledger consistent with immediate cancels', async () => {
     await control.deps.sql`delete from lead_terms`
     const owner = await createTenant(control, { money: '1000' })
     const made: string[] = []
@@ -173,7 +173,7 @@ describe('a start', () => {
   })
 })
 
-test('the list shows the latest 50, by pages', async () => {
+test('lists the latest 50 in pages', async () => {
   const owner = await createTenant(control, { money: '100' })
   await start(owner)
   await control.deps.sql`
@@ -188,7 +188,7 @@ test('the list shows the latest 50, by pages', async () => {
   expect((await page('?offset=50')).items).toEqual([])
 })
 
-test('the terms are served as they are, and other words are another version', async () => {
+test('serves the terms, whose text is their version', async () => {
   const answer = await request(control.app, { method: 'GET', url: TERMS_PATH })
   const text = readFileSync(TERMS_FILE, 'utf8')
   expect([answer.status, answer.body]).toEqual([200, text])

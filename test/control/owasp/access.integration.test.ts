@@ -62,8 +62,8 @@ describe('API2, authentication: refused at every operation is', () => {
     }
   }
 
-  test('nobody', () => refused({}))
-  test('a key that is none', () => refused({ 'x-api-key': `${tenant.key.slice(0, -4)}AAAA` }))
+  test('no credential', () => refused({}))
+  test('an unknown key', () => refused({ 'x-api-key': `${tenant.key.slice(0, -4)}AAAA` }))
   test('a key in a cookie', () => refused({ cookie: `parley_session=${tenant.key}; x-api-key=${tenant.key}` }))
 
   test('a key that was revoked', async () => {
@@ -78,7 +78,7 @@ describe('API2, authentication: refused at every operation is', () => {
     await refused(headers)
   })
 
-  test('a session that was left', async () => {
+  test('a logged-out session', async () => {
     const left = await openSession(control, 'left@example.com')
     expect((await request(control.app, { method: 'POST', url: '/auth/log-out', headers: left })).status).toBeLessThan(
       300,
@@ -140,7 +140,7 @@ describe('API3, property level: refused is', () => {
     expect([...open].sort()).toEqual(OPEN_OBJECTS)
   })
 
-  test('secrets are in no answer that is shown twice', () => {
+  test('returns secrets once', () => {
     const told = walk.targets
       .filter(({ method, answer }) => method === 'GET' && answer !== null)
       .flatMap(({ id, answer }) => fieldsOf(walk, answer!).map(({ name }) => `${id} ${name}`))
@@ -166,13 +166,13 @@ describe('API5, function level:', () => {
     }
   })
 
-  test('what changes anything needs more than to read', () => {
+  test('requires write for every change', () => {
     const changing = under('read').filter(({ method }) => method !== 'GET')
     expect(changing.map(({ id }) => id)).toEqual(['search_knowledge'])
     expect(under('write').filter(({ method }) => method === 'GET')).toEqual([])
   })
 
-  test('no key does what is for people at the dashboard', async () => {
+  test('lets no key use operations of the dashboard', async () => {
     const { headers } = await keyOf(['read', 'write'])
     const which = behindKeys().filter(({ reach }) => reach === 'session')
     expect(which.map(({ id }) => id).sort()).toEqual(
@@ -184,7 +184,7 @@ describe('API5, function level:', () => {
     }
   })
 
-  test('nor does any tool, whatever the key', async () => {
+  test('lets no tool do so, either', async () => {
     const { headers } = await keyOf(['read', 'write'])
     const payload = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
     const answer = await request(control.app, {
@@ -202,7 +202,7 @@ describe('API5, function level:', () => {
       expect([id, names.has(id)]).toEqual([id, false])
   })
 
-  test('what the operator does is not there at all', async () => {
+  test('exposes no operator functions', async () => {
     const words = /top.?up|subscription|price|admin|operator|account|tariff|backup|migrat/i
     const open = walk.targets.filter(({ path }) => path.startsWith('/v1/'))
     expect(open.filter(({ path, id }) => words.test(path) || words.test(id)).map(({ id }) => id)).toEqual([])

@@ -43,7 +43,7 @@ async function withTrunks(): Promise<TestControl> {
 const headersOf = (target: Target) => (target.reach === 'session' ? session : { 'x-api-key': tenant.key })
 
 describe('API4, what one caller may use up', () => {
-  test('every list is a page, of 200 at most', () => {
+  test('pages every list, 200 at most', () => {
     const lists = walk.targets.filter(({ id }) => /^list_/.test(id))
     expect(lists.length).toBeGreaterThan(10)
     const ofPages = lists.filter(({ answer }) => answer && fieldsOf(walk, answer).some(({ name }) => name === 'limit'))
@@ -56,7 +56,7 @@ describe('API4, what one caller may use up', () => {
     }
   })
 
-  test('every text and every list of a body has its most', () => {
+  test('limits every text and list in bodies', () => {
     const endless = walk.targets
       .filter(({ body }) => body !== null)
       .flatMap(({ body, id }) => fieldsOf(walk, body!.schema).map(field => ({ ...field, id })))
@@ -72,7 +72,7 @@ describe('API4, what one caller may use up', () => {
     expect([...new Set(endless)]).toEqual(ENDLESS)
   })
 
-  test('whoever has used up the requests of a window is refused at every operation', async () => {
+  test('rejects every operation above the rate limit', async () => {
     const config = { rate_limit: { per_key: 3, per_session: 3, per_address: 3, window_ms: 600_000 } }
     const limited = await createControl({ config })
     try {
@@ -98,7 +98,7 @@ const WHOLE = ['list_projects']
 const ENDLESS = ['add_knowledge content']
 
 describe('API6, what a program may do too often for the business', () => {
-  test('each door to a call or to money asks the gates: without money there is nothing behind any', async () => {
+  test('checks the balance before every call and charge', async () => {
     const poor = await createTenant(await withTrunks())
     await setMinutePrice(control.deps, poor.ownerId, '100000')
     const body = { project_id: poor.projectId, phone: '+14155550123' }
@@ -113,7 +113,7 @@ describe('API6, what a program may do too often for the business', () => {
     expect((await control.deps.sql`select 1 from calls where owner_id = ${poor.ownerId}`).length).toBe(0)
   })
 
-  test('one order is one call, however often it is sent', async () => {
+  test('places one call per Idempotency-Key', async () => {
     const body = { project_id: tenant.projectId, phone: '+14155550124' }
     const again = { 'idempotency-key': 'walk-6' }
     const answers = await Promise.all([1, 2, 3, 4].map(() => tenant.call('POST', '/calls', body, again)))
@@ -203,7 +203,7 @@ describe('API7, requests of ours to where a customer says: nothing inside is rea
 })
 
 describe('API8, how it is set up:', () => {
-  test('every answer, good or bad, forbids what a browser might make of it, and is kept by nobody', async () => {
+  test('sends security headers and no-store', async () => {
     for (const target of walk.targets) {
       const { headers } = await ask(control, target, { ...headersOf(target), origin: 'https://evil.example' })
       expect([target.id, headers]).toEqual([
@@ -224,7 +224,7 @@ describe('API8, how it is set up:', () => {
     }
   })
 
-  test('no other page may ask anything in a browser: there is no preflight that says yes', async () => {
+  test('allows no cross-origin request', async () => {
     for (const url of new Set(walk.targets.map(target => target.url))) {
       const headers = { origin: 'https://evil.example', 'access-control-request-method': 'POST' }
       const answer = await request(control.app, { method: 'OPTIONS', url, headers })
@@ -234,7 +234,7 @@ describe('API8, how it is set up:', () => {
   })
 
   test.each(['TRACE', 'TRACK', 'CONNECT', 'PROPFIND', 'DEBUG'])(
-    '%s is answered with nothing of the request',
+    'reveals nothing of the request for %s',
     async method => {
       const answer = await raw(
         `${method} /v1/public/calls HTTP/1.1\r\nHost: x\r\nX-Secret: tell-me\r\nConnection: close\r\n\r\n`,
@@ -260,7 +260,7 @@ function raw(bytes: string): Promise<string> {
 }
 
 describe('API9, what there is:', () => {
-  test('one version, and beside what is documented only pages, health and the doors for machines', () => {
+  test('serves one version plus pages, health and machine endpoints', () => {
     const paths = walk.targets.map(({ path }) => path)
     expect(paths.filter(path => !/^\/(?:v1\/public|auth)\//.test(path))).toEqual([])
     const beside = routesOf(control.app.printRoutes({ commonPrefix: false })).filter(
@@ -269,7 +269,7 @@ describe('API9, what there is:', () => {
     expect([...new Set(beside.map(path => path.split('/').slice(0, 2).join('/')))].sort()).toEqual(BESIDE)
   })
 
-  test('of old, internal or guessed addresses there is none', async () => {
+  test('serves no old, internal or guessable paths', async () => {
     const guessed = [
       '/v0/public/calls',
       '/v2/public/calls',
@@ -323,7 +323,7 @@ describe('API10, what others answer us, a tool for instance:', () => {
     ['bytes', one => void one.writeHead(200, { 'content-type': 'application/json' }).end(Buffer.from([0xff, 0, 0xfe]))],
   ]
 
-  test.each(answers)('%s is a bounded word to the model, and no failure of ours', async (_, answer) => {
+  test.each(answers)('passes %s to the model in bounded form without an internal error', async (_, answer) => {
     const open = await createControl({ fetch: createSafeFetch({ allow: [new URL(inside.url).host] }) })
     try {
       const owner = await createTenant(open)

@@ -38,7 +38,7 @@ describe('a number behind that of a house', () => {
     'Баумана, 14 - (843) 200-01-01',
   ])('%s', text => expect(read(text)).toEqual(['+78432000101']))
 
-  it('is none where the digits are a count, a sum or an account', () => {
+  it('ignores counts, sums and account numbers', () => {
     for (const text of [
       '1 200 300 400 500 600',
       'р/с 40702 810 4 3800 0012345',
@@ -48,7 +48,7 @@ describe('a number behind that of a house', () => {
       expect(read(text), text).toEqual([])
   })
 
-  it('is looked for in no time', () => {
+  it('takes bounded time', () => {
     const long = `${'14 '.repeat(2000)}(843) 200-01-01`
     expect(effortOf(() => read(long))).toBeLessThan(200)
   })
@@ -94,7 +94,7 @@ describe('numbers', () => {
     ['(843) 200-01-01; (843) 200-01-02', ['+78432000101', '+78432000102']],
     ['тел. 8 843 200-01-01, офис 12, с 10 до 19', ['+78432000101']],
     ['тел. 8 843 200-01-01, 10:00-19:00', ['+78432000101']],
-  ])('of several: %s', (text, phones) => {
+  ])('selects among several: %s', (text, phones) => {
     expect(read(text)).toEqual(phones)
   })
 
@@ -117,11 +117,11 @@ describe('numbers', () => {
     'шифр A89172000101',
     '4600123456789',
     'logo@89172000101',
-  ])('no number: %s', text => {
+  ])('finds no number: %s', text => {
     expect(read(text)).toEqual([])
   })
 
-  it('never throws, gives E.164 alone, and the place of each', () => {
+  it('returns E.164 numbers with their position, and never throws', () => {
     const bits = fc.constantFrom(
       '+',
       '7',
@@ -160,13 +160,13 @@ describe('numbers', () => {
     ['pluses', '+7 '.repeat(60_000)],
     ['brackets', '(8'.repeat(100_000)],
     ['labels', 'тел. факс 8 '.repeat(20_000)],
-  ])('cost of %s without end is bounded', (_, text) => {
+  ])('bounds the time for %s', (_, text) => {
     expect(effortOf(() => phonesIn(text, '', 'RU'))).toBeLessThan(1500)
   })
 })
 
 describe('of a page', () => {
-  it('a fax is told and not offered; tel./fax is offered', () => {
+  it('marks a fax, and offers tel./fax', () => {
     const { offered, faxes } = ofHtml(
       '<p>Тел.: 8 (843) 200-01-01</p><p>Факс: 8 (843) 200-01-02</p><p>Тел./факс: 8 (843) 200-01-03</p>',
     )
@@ -174,7 +174,7 @@ describe('of a page', () => {
     expect(faxes).toEqual(['+78432000102'])
   })
 
-  it('the number of authorities and of the site’s maker are not the company’s', () => {
+  it('excludes numbers of authorities and web agencies', () => {
     expect(
       offered(
         '<p>Роспотребнадзор: 8 (843) 200-01-02</p><p>Разработка сайта: 8 (843) 200-01-03</p><p>8 (843) 200-01-01</p>',
@@ -182,7 +182,7 @@ describe('of a page', () => {
     ).toEqual(['+78432000101'])
   })
 
-  it('the number of the frame comes before that of a department', () => {
+  it('prefers numbers of the page frame to departments', () => {
     expect(
       offered('<p>Бухгалтерия: 8 (843) 200-01-02</p><header><a href="tel:+78432000101">позвонить</a></header>'),
     ).toEqual(['+78432000101', '+78432000102'])
@@ -223,7 +223,7 @@ describe('of a page', () => {
     expect(offered(html)).toEqual(['+78432000101'])
   })
 
-  it('the main one is that of the reception, and a fixed one before somebody’s mobile', () => {
+  it('prefers reception and fixed lines', () => {
     const hotel =
       '<div itemscope itemtype="http://schema.org/Hotel"><p>Стойка администратора: <b itemprop="telephone">8 (843) 200-01-01</b></p><p>Отдел бронирования: <b itemprop="telephone">8 (843) 200-01-02</b></p></div>'
     expect(offered(hotel)).toEqual(['+78432000101', '+78432000102'])
@@ -231,7 +231,7 @@ describe('of a page', () => {
     expect(offered(picture)).toEqual(['+78432000101', '+79172000102'])
   })
 
-  it('of two hundred nobody’s is the main one: a directory', () => {
+  it('has no main number in a directory of two hundred', () => {
     const list = Array.from({ length: 200 }, (_, n) => `<li>Фирма ${n}: +7 (843) 215-0${n + 100}`).join('')
     expect(ofHtml(`<ul>${list}</ul>`)).toEqual({ offered: [], faxes: [], directory: true })
     expect(offered(`<header>8 (843) 200-01-01</header><ul>${list}</ul>`)).toEqual(['+78432000101'])

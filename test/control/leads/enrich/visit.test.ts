@@ -26,7 +26,7 @@ const endless = (response: { write(part: Buffer, done: (error?: Error | null) =>
 }
 
 describe('a visit', () => {
-  it('reads what promises contacts or the signals, and nothing of other sites', async () => {
+  it('reads pages likely to have contacts or signals, of this site only', async () => {
     server.add('good.example', {
       '/': '<a href="/blog/1">Блог</a><a href="/news">Новости</a><a href="/about">О нас</a><a href="/kontakty">Контакты</a><a href="/sauna">Сауна</a><a href="http://other.example/contacts">Контакты</a><p>8 (843) 200-01-01</p>',
       '/kontakty': '<p>Тел. 8 (843) 200-01-02</p>',
@@ -42,7 +42,7 @@ describe('a visit', () => {
     expect(lead.site_problem).toBeNull()
   })
 
-  it('counts the time of the site, not that of our own process', async () => {
+  it('measures the time of the site only', async () => {
     server.add('slow.example', { '/': '<a href="/contacts">Контакты</a>', '/contacts': '<p>8 (843) 200-01-01</p>' })
     const timers = new Map<() => void, number>()
     let nowMs = 0
@@ -79,7 +79,7 @@ describe('a visit', () => {
     expect(hitsOf('robots.example')).toEqual(['/robots.txt', '/'])
   })
 
-  it('a site that fails leaves what the source knows, and says why', async () => {
+  it("keeps the source's data when the site fails, with the reason", async () => {
     server.add('broken.example', { '*': { status: 500, headers: HTML } })
     const lead = await visit('broken.example')
     expect(lead).toMatchObject({ phones: ['+78432000909'], rejected: null })
@@ -89,7 +89,7 @@ describe('a visit', () => {
     })
   })
 
-  it('the caller’s signal ends it, and nothing else rejects', async () => {
+  it("aborts by the caller's signal only", async () => {
     server.add('mute.example', { '*': () => {} })
     const controller = new AbortController()
     const reason = new Error('canceled')
@@ -119,7 +119,7 @@ describe('a hostile site', () => {
     expect((await visit('inner.example')).phones[0]).toBe('+78432000101')
   })
 
-  it('with a body without end costs 2 MB a page and 6 in all', async () => {
+  it('is limited to 2 MB a page and 6 MB in all', async () => {
     let sent = 0
     server.add('endless.example', {
       '/robots.txt': { status: 404 },
@@ -136,7 +136,7 @@ describe('a hostile site', () => {
     expect(sent).toBe(3)
   })
 
-  it('with a bomb of gzip costs no more than it may unpack to', async () => {
+  it('limits gzip expansion', async () => {
     const bomb = gzipSync(Buffer.alloc(100 * 1024 * 1024, '<p>бум</p>'))
     server.add('bomb.example', { '/': { headers: { ...HTML, 'content-encoding': 'gzip' }, body: bomb } })
     const lead = await visit('bomb.example')
@@ -144,14 +144,14 @@ describe('a hostile site', () => {
     expect(hitsOf('bomb.example')).toEqual(['/robots.txt', '/'])
   })
 
-  it('with ten thousand links to contacts is asked for six pages', async () => {
+  it('limits contact pages to six', async () => {
     const links = Array.from({ length: 10_000 }, (_, n) => `<a href="/contacts-${n}x">Контакты</a>`).join('')
     server.add('links.example', { '/robots.txt': { status: 404 }, '*': `${links}<p>8 (843) 200-01-01</p>` })
     expect((await visit('links.example')).phones[0]).toBe('+78432000101')
     expect(hitsOf('links.example')).toHaveLength(1 + 6)
   })
 
-  it('with ten thousand links that fail costs its requests', async () => {
+  it('limits requests to broken links', async () => {
     const links = Array.from({ length: 10_000 }, (_, n) => `<a href="/contacts-${n}x">Контакты</a>`).join('')
     server.add('dead.example', { '/': links })
     await visit('dead.example')
@@ -169,7 +169,7 @@ describe('a hostile site', () => {
     expect(hitsOf('loop.example').length + hitsOf('on.example').length).toBeLessThan(20)
   })
 
-  it('of two hundred numbers has no main one, and says so', async () => {
+  it('of two hundred numbers has no main number', async () => {
     const list = Array.from({ length: 200 }, (_, n) => `<li>Фирма ${n}: +7 (843) 215-0${n + 100}</li>`).join('')
     server.add('list.example', { '/': `<ul>${list}</ul>` })
     const lead = await visit('list.example')
@@ -177,7 +177,7 @@ describe('a hostile site', () => {
     expect(lead.reasons).toContainEqual({ points: -10, text: 'The site lists numbers of many other companies.' })
   })
 
-  it('nested a hundred thousand levels deep, or of bytes that are no text', async () => {
+  it('of 100,000 nested levels or binary content', async () => {
     server.add('deep.example', { '/': '<div>'.repeat(100_000) })
     expect((await visit('deep.example')).site_problem).toMatch(/nested/)
     server.add('bytes.example', {
@@ -187,7 +187,7 @@ describe('a hostile site', () => {
   })
 })
 
-it('a number without a code is of the place that is searched, not of the account', async () => {
+it('completes a number with the region of the search', async () => {
   const numbersOf = async (geo: string, region: string | null) => {
     const asked = question()
     const of = { phones: ['8 (843) 200-09-09'], country: null }

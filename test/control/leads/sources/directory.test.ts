@@ -22,7 +22,7 @@ const windows1251 = (text: string) =>
   )
 
 describe('a directory', () => {
-  it('is read from what Excel saves, in windows-1251 with semicolons', async () => {
+  it("reads Excel's windows-1251 with semicolons", async () => {
     const reading = await readDirectory(
       windows1251(
         'Название компании;Телефон №1;Моб. телефон;E-mail;Сайт;Адрес;Город;Рубрика;Сотрудников\r\n' +
@@ -49,7 +49,7 @@ describe('a directory', () => {
     expect(reading.columns.at(-1)).toEqual({ header: 'Сотрудников', column: null })
   })
 
-  it('is read with English headers, tabs, a byte order mark, coordinates and several numbers in a cell', async () => {
+  it('reads English headers, tabs, BOM, coordinates and several numbers in a cell', async () => {
     const { entries } = await readDirectory(
       bytes(
         '\uFEFFCompany\tPhone number\tLatitude\tLongitude\nGranite Dental\t01224 620 000 / 01224 620 001\t57,15\t-2.1\n',
@@ -60,7 +60,7 @@ describe('a directory', () => {
     ])
   })
 
-  it('tells which rows are no use, by their place, and why', async () => {
+  it('reports invalid rows with position and reason', async () => {
     const { entries, invalid } = await readDirectory(
       bytes('company,phone\nA,+7 843 212-34-56\n,+7 843 212-34-57\n\nB,call us\n,,\nC,"+7 843 212-34-58"\n'),
     )
@@ -83,15 +83,15 @@ describe('a directory', () => {
     ['PK\u0003\u0004\u0000\u0000\u0000\u0000sheet', 'not_text'],
     [`company,phone\nA,${','.repeat(300_000)}`, 'damaged'],
     [`company,phone\n${'A,+78432123456\n'.repeat(MOST_ROWS + 1)}`, 'too_many_rows'],
-  ])('is refused as a whole, with a reason (%#)', async (text, code) => {
+  ])('is rejected as a whole, with a reason (%#)', async (text, code) => {
     await expect(readDirectory(bytes(text))).rejects.toMatchObject({ name: 'DirectoryError', code })
   })
 
-  it('is refused when it is too large', async () => {
+  it('rejects an oversized file', async () => {
     await expect(readDirectory(Buffer.alloc(20 * 1024 * 1024 + 1, 'a'))).rejects.toMatchObject({ code: 'too_large' })
   })
 
-  it('may have all the rows that it may have, and does not hold up others meanwhile', async () => {
+  it('reads the maximum of rows without blocking', async () => {
     const rows = Array.from(
       { length: MOST_ROWS },
       (_, i) => `Фирма "Ромашка" ${i};+7 843 2${String(i).padStart(6, '0')};Казань, Баумана ${i};заметка ${i}`,
@@ -105,14 +105,14 @@ describe('a directory', () => {
     expect(longest).toBeLessThan(250)
   })
 
-  it('survives a quote that is never closed', async () => {
+  it('tolerates an unclosed quote', async () => {
     const { entries } = await readDirectory(
       bytes(`company;phone\nTV 5" Shop;84321234567\n"Open;84321234568\nNext;84321234569\n`),
     )
     expect(entries.map(({ company }) => company)).toEqual(['TV 5" Shop', '"Open', 'Next'])
   })
 
-  it('never fails but with a reason', async () => {
+  it('fails only with a reason', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ maxLength: 400 }), async noise => {
         const head = bytes('company;phone;website\n')
@@ -172,7 +172,7 @@ describe('rows of a directory', () => {
   const found = async (niche: string, geo: string) =>
     (await all(createDirectorySource({ directories: rowsOf(rows) }), { niche, geo })).map(({ key }) => key).join()
 
-  it('are those of the niche and the place, in whatever form the words stand', async () => {
+  it('match niche and place in any inflection', async () => {
     expect(await found('стоматологии', 'Казани')).toBe('1,2,6')
     expect(await found('dental clinics', 'Казань')).toBe('1,2,6')
     expect(await found('стоматология', 'Набережных Челнах')).toBe('3,6')
@@ -188,7 +188,7 @@ describe('rows of a directory', () => {
     expect(await found('фонтанов', 'Казахстан')).toBe('9')
   })
 
-  it('become candidates with all that they say', async () => {
+  it('become complete candidates', async () => {
     const full = row('d/7', {
       category: 'Стоматология',
       city: 'Казань',

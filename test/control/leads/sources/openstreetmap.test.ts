@@ -21,7 +21,7 @@ const wanted = (city: Place['city'], kind: string) =>
 const keyOf = ({ type, id }: Place) => `${type}/${id}`
 
 describe('companies of OpenStreetMap', () => {
-  it('are those of the niche in the place, open and with a name', async () => {
+  it('match niche and place, open and named', async () => {
     const { source } = await openOsm()
     for (const [niche, geo, city, kind] of [
       ['стоматологии', 'Казань', 'kazan', 'dentist'],
@@ -36,7 +36,7 @@ describe('companies of OpenStreetMap', () => {
     }
   })
 
-  it('have all their telephones, whatever tag they stand in, and no fax', async () => {
+  it('have phones of every tag, without fax', async () => {
     const { source } = await openOsm()
     const truth = new Map(places.map(place => [keyOf(place), place.phones]))
     let numbers = 0
@@ -59,7 +59,7 @@ describe('companies of OpenStreetMap', () => {
     expect(numbers).toBeGreaterThan(90)
   })
 
-  it('come with address, website, e-mail, country, place and facts, the most complete first', async () => {
+  it('have all fields, the most complete first', async () => {
     const { source } = await openOsm({ sites: { 'kazan/dentist/1': 'http://dental-light.example/' } })
     const found = await all(source, { niche: 'стоматология', geo: 'Казань' })
     const light = found.find(({ company }) => company === 'Дент-А-Лайт')!
@@ -83,7 +83,7 @@ describe('companies of OpenStreetMap', () => {
     })
   })
 
-  it('are found by words of the name when the kind is not known', async () => {
+  it('are found by name when the niche is unknown', async () => {
     const { source, server } = await openOsm()
     const found = await all(source, { niche: 'чак-чак', geo: 'Казань' })
     expect(found.map(({ company }) => company)).toEqual(['Чак-Чак'])
@@ -91,7 +91,7 @@ describe('companies of OpenStreetMap', () => {
     await expect(all(source, { niche: '!!', geo: 'Казань' })).rejects.toMatchObject({ code: 'unknown_niche' })
   })
 
-  it('come in the same order when asked again', async () => {
+  it('are in a stable order', async () => {
     const { source } = await openOsm()
     const ask = async () => (await all(source, { niche: 'кафе', geo: 'Татарстан' })).map(({ key }) => key)
     const first = await ask()
@@ -99,7 +99,7 @@ describe('companies of OpenStreetMap', () => {
     expect(await ask()).toEqual(first)
   })
 
-  it('are asked for by one who says who asks', async () => {
+  it('identifies itself by User-Agent', async () => {
     const { source, server } = await openOsm()
     await all(source, { niche: 'кафе', geo: 'Казань' })
     expect(server.requests.map(({ service }) => service)).toEqual(['nominatim', 'overpass'])
@@ -108,7 +108,7 @@ describe('companies of OpenStreetMap', () => {
 })
 
 describe('a large area', () => {
-  it('is asked for in tiles, and nothing is found twice or lost', async () => {
+  it('is split into tiles without duplicates or loss', async () => {
     const { source, server } = await openOsm()
     const found = await all(source, { niche: 'рестораны', geo: 'Татарстан' })
     const asked = server.requests.filter(({ service }) => service === 'overpass').length
@@ -116,14 +116,14 @@ describe('a large area', () => {
     expect(found.map(({ key }) => key).sort()).toEqual(wanted('kazan', 'restaurant').map(keyOf).sort())
   })
 
-  it('that overlaps with another one gives each company once', async () => {
+  it('returns each company once for overlapping areas', async () => {
     const { source, server } = await openOsm()
     const found = await all(source, { niche: 'рестораны', geo: 'Казань и Татарстан' })
     expect(found.map(({ key }) => key).sort()).toEqual(wanted('kazan', 'restaurant').map(keyOf).sort())
     expect(server.requests.filter(({ service }) => service === 'nominatim')).toHaveLength(3)
   })
 
-  it('is asked for in quarters where there are too many, down to what fits', async () => {
+  it('is split into quarters when there are too many', async () => {
     const { server } = await openOsm()
     const fetch = createSafeFetch({ allow: [new URL(server.overpassUrl).host] })
     const ports = { fetch, clock: hurriedClock(), userAgent: 'test' }
@@ -134,14 +134,14 @@ describe('a large area', () => {
     expect(server.requests.length).toBeGreaterThan(5)
   })
 
-  it('is asked for in quarters when time runs out', async () => {
+  it('is split into quarters on timeout', async () => {
     const { source, server } = await openOsm()
     server.fail('timed_out')
     expect(await all(source, { niche: 'стоматологии', geo: 'Казань' })).toHaveLength(wanted('kazan', 'dentist').length)
     expect(server.requests.filter(({ service }) => service === 'overpass')).toHaveLength(5)
   })
 
-  it('ends when nobody wants more', async () => {
+  it('stops on abort', async () => {
     const { source, server } = await openOsm()
     for await (const _ of source.find(question({ niche: 'кафе', geo: 'Татарстан' }), never)) break
     expect(server.requests.filter(({ service }) => service === 'overpass').length).toBeLessThan(10)
@@ -149,7 +149,7 @@ describe('a large area', () => {
 })
 
 describe('a place', () => {
-  it('is the city and not the hotel that is called after it, and has its outline', async () => {
+  it('is the city rather than a namesake, with its outline', async () => {
     const { source, server } = await openOsm()
     for (const [geo, relation] of [
       ['Казань', 3_609_001_116],
@@ -160,7 +160,7 @@ describe('a place', () => {
     }
   })
 
-  it('is its box where the map service has not its outline', async () => {
+  it('falls back to the bounding box', async () => {
     const { source, server } = await openOsm({ withoutAreas: true })
     const found = await all(source, { niche: 'кафе', geo: 'Казань' })
     expect(found.map(({ key }) => key).sort()).toEqual(wanted('kazan', 'cafe').map(keyOf).sort())
@@ -175,14 +175,14 @@ describe('a place', () => {
     expect(server.requests.at(-1)!.query).not.toContain('area')
   })
 
-  it('is unknown where the geocoder knows none, or only a thing without room', async () => {
+  it('is unknown to the geocoder, or has no area', async () => {
     const { source } = await openOsm()
     for (const geo of ['Тридевятое царство', 'Одинокий киоск', '']) {
       await expect(all(source, { niche: 'кафе', geo }), geo).rejects.toMatchObject({ code: 'unknown_area' })
     }
   })
 
-  it('is looked up once a day, with a second between two look-ups', async () => {
+  it('is geocoded once a day, one request per second', async () => {
     const { source, server, clock } = await openOsm()
     const names = () => server.requests.filter(({ service }) => service === 'nominatim').map(({ query }) => query)
     await all(source, { niche: 'кафе', geo: 'Казань' })
@@ -198,8 +198,8 @@ describe('a place', () => {
   })
 })
 
-describe('a server in trouble', () => {
-  it('is asked again after the time that it names', async () => {
+describe('a failing server', () => {
+  it('is retried after Retry-After', async () => {
     const { source, server, clock } = await openOsm()
     server.fail('429', { retryAfter: '17' })
     server.fail('504', { times: 2 })
@@ -211,14 +211,14 @@ describe('a server in trouble', () => {
     ['429', 'overloaded'],
     ['504', 'overloaded'],
     ['reset', 'unreachable'],
-  ] as const)('is given up after some attempts: %s', async (fault, code) => {
+  ] as const)('fails after some attempts: %s', async (fault, code) => {
     const { source, server } = await openOsm()
     server.fail(fault, { times: 100 })
     await expect(all(source, { niche: 'кафе', geo: 'Казань' })).rejects.toMatchObject({ code })
     expect(server.requests.filter(({ service }) => service === 'overpass')).toHaveLength(4)
   })
 
-  it.each(['html', 'not_json', 'other_json', 'runtime_error'] as const)('is not believed: %s', async fault => {
+  it.each(['html', 'not_json', 'other_json', 'runtime_error'] as const)('is rejected: %s', async fault => {
     const { source, server } = await openOsm()
     server.fail(fault, { times: 100 })
     await expect(all(source, { niche: 'кафе', geo: 'Казань' })).rejects.toMatchObject({ code: 'bad_answer' })
@@ -231,7 +231,7 @@ describe('a server in trouble', () => {
     await expect(all(source, { niche: 'кафе', geo: 'Казань' })).rejects.toMatchObject({ code })
   })
 
-  it.each(['huge', 'endless'] as const)('costs no more than its limits: %s', async fault => {
+  it.each(['huge', 'endless'] as const)('respects its limits: %s', async fault => {
     const { server } = await openOsm()
     const fetch = createSafeFetch({ allow: [new URL(server.overpassUrl).host] })
     const ports = { fetch, clock: hurriedClock(), userAgent: 'test' }
@@ -245,7 +245,7 @@ describe('a server in trouble', () => {
     expect(server.requests.length).toBeLessThan(25)
   })
 
-  it('lets go who gives up', async () => {
+  it('stops on abort', async () => {
     const { source, server } = await openOsm()
     const gone = new AbortController()
     server.fail('silent')
@@ -258,7 +258,7 @@ describe('a server in trouble', () => {
 })
 
 describe('hostile tags', () => {
-  it('become bounded lines without control characters', async () => {
+  it('are cleaned and truncated', async () => {
     const phones = Array.from({ length: 100 }, (_, i) => `+7 843 200-${String(1000 + i)}`).join(';')
     const tags = {
       amenity: 'cafe',
@@ -280,14 +280,14 @@ describe('hostile tags', () => {
     expect(JSON.stringify(found).length).toBeLessThan(20_000)
   })
 
-  it('that are no texts are not read', async () => {
+  it('ignores tags that are not text', async () => {
     const [base] = wanted('kazan', 'cafe')
     const odd = { ...base!, tags: { ...base!.tags, layer: 5 as unknown as string } }
     const { source } = await openOsm({ places: [odd, wanted('kazan', 'cafe')[1]!] })
     expect(await all(source, { niche: 'кафе', geo: 'Казань' })).toHaveLength(1)
   })
 
-  it('of what is closed are skipped', async () => {
+  it('excludes closed companies', async () => {
     const [base] = wanted('kazan', 'cafe')
     const as = (id: number, tags: Record<string, string>) => ({
       ...base!,
@@ -309,7 +309,7 @@ describe('hostile tags', () => {
   })
 })
 
-describe('the question', () => {
+describe('the query', () => {
   const area = {
     name: 'x',
     box: { south: 55.7, west: -0.1, north: 55.9, east: 0.0000001 },
@@ -319,7 +319,7 @@ describe('the question', () => {
     country: null,
   }
 
-  it('never holds anything of the owner that is not quoted', () => {
+  it('quotes all input of the owner', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), niche => {
         const selections = selectionsOf(niche)
@@ -330,7 +330,7 @@ describe('the question', () => {
     )
   })
 
-  it('quotes what would end a string, and what a regular expression would take for a sign', () => {
+  it('escapes string and regular expression characters', () => {
     expect(quoted('a"];out;\\\n')).toBe('"a\\"];out;\\\\ "')
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), text => {
@@ -339,7 +339,7 @@ describe('the question', () => {
     )
   })
 
-  it('for a niche that tries to break out is one about its words', () => {
+  it('escapes a niche that injects a query', () => {
     const selections = selectionsOf('x"];node(1);out;/*квестовая')!
     expect(selections[0]).toEqual(['["shop"]', '["name"~"node",i]', '["name"~"out",i]', '["name"~"квестов",i]'])
   })

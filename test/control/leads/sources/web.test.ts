@@ -8,8 +8,8 @@ import { all, openSearxng } from './rig.ts'
 const brief = { niche: 'стоматология', geo: 'Казань', queries: ['стоматология Казань', 'dentist Kazan'] }
 const result = (url: string, title: string, content = '') => ({ url, title, content })
 
-describe('companies that the web tells of', () => {
-  it('are sites, each once, by their registered names, what all queries put first before the rest', async () => {
+describe('companies from web search', () => {
+  it('are unique sites by registered domain, ranked by all queries', async () => {
     const { source, server } = await openSearxng({
       'стоматология Казань': [
         [
@@ -45,13 +45,13 @@ describe('companies that the web tells of', () => {
     ])
   })
 
-  it('are asked for by niche and place when there are no queries', async () => {
+  it('are searched by niche and place without queries', async () => {
     const { source, server } = await openSearxng({})
     expect(await all(source, { ...brief, queries: [] })).toEqual([])
     expect(server.requests.map(({ query }) => query)).toEqual(['стоматология Казань'])
   })
 
-  it('are no directories, maps, networks, markets, offices of the state, articles', async () => {
+  it('exclude directories, maps, networks, markets, authorities and articles', async () => {
     const urls =
       `https://2gis.ru/kazan/x https://www.yelp.com/biz/x https://uk.trustpilot.com/review/x https://vk.com/dent
       https://ru.wikipedia.org/wiki/x https://maps.google.de/x https://www.tripadvisor.co.nz/x https://avito.ru/x
@@ -85,7 +85,7 @@ describe('companies that the web tells of', () => {
   })
 })
 
-describe('a server in trouble', () => {
+describe('a failing server', () => {
   it.each([
     ['429', 'overloaded'],
     ['500', 'overloaded'],
@@ -101,7 +101,7 @@ describe('a server in trouble', () => {
     expect(server.requests.length).toBeLessThan(7)
   })
 
-  it('lets go who gives up', async () => {
+  it('stops on abort', async () => {
     const { source, server } = await openSearxng({})
     const gone = new AbortController()
     server.fail('silent')
@@ -111,7 +111,7 @@ describe('a server in trouble', () => {
     await given
   })
 
-  it('may answer anything without harm', async () => {
+  it('tolerates any answer', async () => {
     const hostile = [
       result(`https://a.example/${'x'.repeat(10_000)}`, 'too long an address'),
       result('https://b.example/', `\u0000\u202eЗло ${'ы'.repeat(100_000)}`, 'y'.repeat(100_000)),
@@ -142,7 +142,7 @@ describe('the name of a company', () => {
     else expect(name).toBe(expected)
   })
 
-  it('is found without much work in whatever title', () => {
+  it('is extracted in bounded time', () => {
     const title = 'а | б - в . Г '.repeat(10_000)
     expect(effortOf(() => companyOf({ title, host: `${'a'.repeat(60)}.example`, niche: 'x', geo: 'y' }))).toBeLessThan(
       50,
