@@ -47,7 +47,7 @@ export function loadLevel({ calls, capacity }: EngineLoad): 'none' | 'margin' | 
 const RANK = { none: 0, margin: 1, plenty: 2 } as const
 
 /**
- * `signalling`: the engine's SIP server, undefined while unreachable; `open`: it accepts inbound calls and will
+ * `signalling`: the engine's SIP server, undefined while unreachable; `accepting`: it accepts inbound calls and will
  * continue to.
  */
 export type ServerLoad = EngineLoad & Partial<Pick<Heartbeat, 'signalling' | 'accepting'>>
@@ -72,7 +72,7 @@ const isMissed = (own: ServerLoad, others: readonly ServerLoad[]): boolean =>
 const acceptingWith = (own: ServerLoad, others: readonly ServerLoad[]): readonly ServerLoad[] =>
   others.filter(({ signalling, accepting }) => accepting === true && signalling === own.signalling)
 
-/** `open`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
+/** `accepting`: the SIP server sends calls to this engine; `sinceMs` is a time of any monotonic clock. */
 export interface AcceptingState {
   accepting: boolean
   sinceMs: number

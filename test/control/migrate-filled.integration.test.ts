@@ -131,3 +131,63 @@ test('projects saved as 0.1 wrote them name their language models as llm, by pro
     kept,
   ])
 })
+
+test('calls, events and traces stored by 0.1 have the names of the API', async () => {
+  const older = await createDatabase({ empty: true })
+  await migrate({ url: older.url }, undefined, { upTo: 37 })
+  const sql = connect({ url: older.url, max: 1 })
+  const [account] =
+    await sql`insert into accounts (id, name, created_at) values (gen_random_uuid(), 'A', now()) returning id`
+  const ownerId = account!['id'] as string
+  const [project] = await sql`
+    insert into projects (id, owner_id, name, language, settings, created_at, updated_at)
+    values (gen_random_uuid(), ${ownerId}, 'P', 'en', '{}', now(), now()) returning id`
+  const insertCall = async (toolCalls: object[] | null) => {
+    const [call] = await sql`
+      insert into calls (id, owner_id, project_id, direction, status, from_phone, to_phone, vars, price, factor_percent,
+        created_at, deadline_at, tool_calls)
+      values (gen_random_uuid(), ${ownerId}, ${project!['id']}, 'out', 'completed', '+1', '+2', '{}', 1, 100, now(), now(),
+        ${toolCalls && sql.json(toolCalls as never)})
+      returning id`
+    return call!['id'] as string
+  }
+  const tools = (name: string) => [
+    { name: 'a', [name]: 'ok', result: 'the verdict' },
+    { name: 'b', [name]: 'timeout', result: '' },
+  ]
+  const used = await insertCall(tools('verdict'))
+  const others = [await insertCall(null), await insertCall([])]
+  const events = [
+    { type: 'tool.finished', data: { tool: tools('verdict')[0] } },
+    { type: 'transfer.settled', data: { name: 'Sales', taken: true } },
+    { type: 'tool.started', data: { name: 'taken' } },
+  ]
+  for (const [seq, { type, data }] of events.entries())
+    await sql`
+      insert into call_events (call_id, seq, type, at, data)
+      values (${used}, ${seq + 1}, ${type}, now(), ${sql.json(data as never)})`
+  const messages = (name: string) => [
+    { text: 'INVITE', [name]: false },
+    { text: 'SIP/2.0 408', [name]: true },
+  ]
+  const diagnosis = (name: string) => ({ code: 'no_response', [name]: 'Nobody answered.', advice: null, evidence: [0] })
+  const insertTrace = (callId: string, found: object | null) => sql`
+    insert into call_traces (owner_id, call_id, created_at, messages, left_out, diagnosis)
+    values (${ownerId}, ${callId}, now(), ${sql.json(messages('made_up') as never)}, 3, ${found && sql.json(found as never)})`
+  await insertTrace(used, diagnosis('words'))
+  await insertTrace(others[0]!, null)
+
+  await migrate({ url: older.url })
+  const stored = async (id: string) => (await sql`select tool_calls from calls where id = ${id}`)[0]!['tool_calls']
+  const found = { used: await stored(used), none: await stored(others[0]!), empty: await stored(others[1]!) }
+  const datas = (await sql`select data from call_events order by seq`).map(row => row['data'])
+  const traces = await sql`select messages, omitted, diagnosis from call_traces order by diagnosis is null`
+  await sql.end()
+  await older.drop()
+  expect(found).toEqual({ used: tools('status'), none: null, empty: [] })
+  expect(datas).toEqual([{ tool: tools('status')[0] }, { name: 'Sales', accepted: true }, { name: 'taken' }])
+  expect(traces.map(row => ({ ...row }))).toEqual([
+    { messages: messages('generated'), omitted: 3, diagnosis: diagnosis('message') },
+    { messages: messages('generated'), omitted: 3, diagnosis: null },
+  ])
+})

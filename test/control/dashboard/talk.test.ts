@@ -160,7 +160,7 @@ describe('words', () => {
     expect(ru).toEqual(en)
   })
 
-  it.each(['en', 'ru'])('name every verdict of a tool and every mode of an operator in %s', language => {
+  it.each(['en', 'ru'])('name every status of a tool and every mode of an operator in %s', language => {
     const { toolStatus } = read(join(page, `talk/words.${language}.json`))
     const known = schemas.CallDetail.properties.tool_calls.items.properties.status.enum
     expect(Object.keys(toolStatus).sort()).toEqual([...known].sort())
