@@ -30,10 +30,10 @@ export class Launch {
   }
 
   /** Options of a child process: its log file, and who is told about it. */
-  child(name: string): { logFile: string; tell(text: string): void; note(pid: number): void } {
+  child(name: string): { logFile: string; report(text: string): void; note(pid: number): void } {
     return {
       logFile: join(this.home.logs, `${name}.log`),
-      tell: this.reporter.say,
+      report: this.reporter.say,
       note: pid => this.home.note(pid),
     }
   }

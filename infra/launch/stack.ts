@@ -18,7 +18,7 @@ export interface Stack {
   parts: string[]
   baseUrl: string
   sip: { host: string; port: number }
-  hears: boolean
+  sttReady: boolean
   /** True when browser sessions work too. */
   rooms: boolean
   demo: DemoFile
@@ -33,7 +33,7 @@ export async function startStack(launch: Launch, { webCalls }: { webCalls: boole
   const mail = showMail(mailFolder(config.home), text => launch.reporter.say(`New mail:\n\n${text}`))
   launch.running.add('mail', { stop: () => mail.stop() })
   const sip = await startSip(launch)
-  const hears = await startSpeechRecognition(launch)
+  const sttReady = await startSpeechRecognition(launch)
   const world = await onFreePort(8090, startWorld)
   launch.running.add('demo world', { stop: () => world.close() })
   const phone = await startPhone(launch)
@@ -52,7 +52,7 @@ export async function startStack(launch: Launch, { webCalls }: { webCalls: boole
   if (roomsOpen && rooms) names.push('LiveKit')
   const demo = await openDemo(launch, { baseUrl: publicUrl, sip, phone, worldPort: world.port })
   world.setSecret(demo.webhook_secret)
-  return { parts: names, baseUrl, sip, hears, rooms: roomsOpen, demo, world }
+  return { parts: names, baseUrl, sip, sttReady, rooms: roomsOpen, demo, world }
 }
 
 async function startStores(launch: Launch): Promise<{ database_url: string; redis_url: string }> {

@@ -69,7 +69,7 @@ export async function startSpeechRecognition(launch: Launch): Promise<boolean> {
   }))
   launch.keep('speech', speech.child)
   env['SPEECH_PORT'] = String(speech.port)
-  return speech.hears
+  return speech.sttReady
 }
 
 /** Starts the telephone that the demo call rings. */

@@ -208,7 +208,9 @@ async function benchIdle(stage: Stage, rounds: number): Promise<Line[]> {
       const full = usage()
       const grown = (part: 'engine' | 'speech') => (full[part].residentMb - empty[part].residentMb) / IDLE_CALLS
       grownMb = grown('engine') + grown('speech')
-      report(`idle call after a minute: engine ${grown('engine').toFixed(2)} MB, speech ${grown('speech').toFixed(2)} MB`)
+      report(
+        `idle call after a minute: engine ${grown('engine').toFixed(2)} MB, speech ${grown('speech').toFixed(2)} MB`,
+      )
     })
   }
   return [

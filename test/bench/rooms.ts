@@ -143,7 +143,9 @@ async function benchMany(stage: Stage): Promise<Line[]> {
   const cpu = after.map(
     ({ name, cpuMs }, i) => `${name} ${(((cpuMs - before[i]!.cpuMs) / 1000 / seconds / SESSIONS) * 60).toFixed(2)}`,
   )
-  report(`${SESSIONS} sessions: CPU seconds for a minute of one: ${cpu.join(', ')}; memory ${memory.toFixed(1)} MB each`)
+  report(
+    `${SESSIONS} sessions: CPU seconds for a minute of one: ${cpu.join(', ')}; memory ${memory.toFixed(1)} MB each`,
+  )
   report(`clients' own frames late by ${generator.p95.toFixed(1)} ms (p95), ${generator.p99.toFixed(1)} ms (p99)`)
   for (const id of ids) {
     await load.leave({ id })

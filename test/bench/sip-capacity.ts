@@ -123,7 +123,13 @@ async function measure(
   }
 }
 
-function stepOf(rate: number, calls: number, roundReport: RoundReport, cpuMs: Record<string, number>, ms: number): Step {
+function stepOf(
+  rate: number,
+  calls: number,
+  roundReport: RoundReport,
+  cpuMs: Record<string, number>,
+  ms: number,
+): Step {
   const failed = failuresOf(roundReport.failed)
   const slow = roundReport.answered_ms.filter(ms => ms > SLOW_MS).length
   const flawed = (failed + slow) / calls >= FLAWED || roundReport.resent / calls > FLAWED

@@ -29,8 +29,8 @@ export async function startSpeechProcess(options: {
   const { cache } = readConfig({ PARLEY_HOME: options.folder })
   const logFile = join(options.folder, `speech-${options.port}.log`)
   const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads: 1 }
-  const { child, hears } = await startSpeech({ ...options, ...models, logFile })
-  if (!hears) throw new Error('the speech models are not installed: run `npm start` once')
+  const { child, sttReady } = await startSpeech({ ...options, ...models, logFile })
+  if (!sttReady) throw new Error('the speech models are not installed: run `npm start` once')
   return { port: options.port, logFile, child }
 }
 

@@ -304,7 +304,7 @@ export class SipLeg implements Leg {
 
   #agree(audio: AgreedAudio): void {
     this.#audio = audio
-    this.#local = settled(this.#local, audio)
+    this.#local = withAgreedRole(this.#local, audio)
     this.#expectingSinceMs = this.#options.clock.now()
     this.#options.rtp.configure(rtpParams(audio))
   }

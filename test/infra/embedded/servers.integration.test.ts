@@ -34,7 +34,7 @@ async function startInOwnProcess(name: string, native: string, port: number): Pr
   mkdirSync(join(folder, name))
   const script = `
     import { startPostgres } from ${JSON.stringify(module)}
-    const { url, child } = await startPostgres({ ...${JSON.stringify(options)}, throwaway: true, tell() {} })
+    const { url, child } = await startPostgres({ ...${JSON.stringify(options)}, throwaway: true, report() {} })
     console.log(url)
     process.stdin.on('end', async () => (await child.stop(), process.exit())).resume()`
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['pipe', 'pipe', 'pipe'] })

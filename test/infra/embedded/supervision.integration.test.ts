@@ -96,7 +96,7 @@ describe('Postgres', () => {
     }
     const script = `
       import { startPostgres } from ${JSON.stringify(join(import.meta.dirname, '../../../infra/embedded/postgres.ts'))}
-      await startPostgres({ ...${JSON.stringify(options)}, tell() {} })`
+      await startPostgres({ ...${JSON.stringify(options)}, report() {} })`
     const first = spawn(process.execPath, ['--input-type=module', '-e', script], { detached: true, stdio: 'ignore' })
     const gone = new Promise(resolve => first.once('exit', resolve))
     const begun = () => readdirSync(folder).some(name => existsSync(join(folder, name, 'PG_VERSION')))

@@ -49,7 +49,7 @@ export async function asked({ bench, peer, sound, trunk = {}, target = {} }: Ask
     wake()
   }
   const deps = callDeps({
-    bus: fakeBus(emit, { ask: async () => ({ paid_ms: 600_000, granted: true }) as never }),
+    bus: fakeBus(emit, { request: async () => ({ paid_ms: 600_000, granted: true }) as never }),
     dialer: bench.edge.dialer,
     clock,
     ttsFor: () => tts,
