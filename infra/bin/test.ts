@@ -67,6 +67,8 @@ for (const packages of [SCHEMATHESIS, LIVEKIT_CLIENT]) {
   const without = await ensurePackages(config.cache, packages, reporter)
   if (without) leaveOut(packages.name, 'examples and tests that use it', without)
 }
+// Optional: without it, Chromium itself renders the pages.
+await ensurePrograms(['chromium-headless-shell'], reporter)
 if (!(await ensureChromium(reporter))) leaveOut('Chromium', "the pages: dashboard, /talk and the browser's examples")
 
 const unbuilt = await ensureDashboard(reporter)

@@ -1,6 +1,6 @@
 /** The system's Chromium, with a file as microphone. It takes a second to start. */
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
-import { findChromium } from '../../infra/setup/prepare.ts'
+import { findChromium, findHeadlessShell } from '../../infra/setup/prepare.ts'
 
 /** Null: page tests are skipped, as `npm test` has reported. */
 export const chromiumPath = findChromium()
@@ -70,7 +70,7 @@ async function sharedBrowser(): Promise<Browser> {
 function launch(microphone: string): Promise<Browser> {
   if (chromiumPath === null) throw new Error('Chromium is not here: run `npm test` once')
   return chromium.launch({
-    executablePath: chromiumPath,
+    executablePath: (microphone === NO_MICROPHONE ? findHeadlessShell() : null) ?? chromiumPath,
     args: [
       '--no-sandbox', // it refuses to run as root with one
       '--allow-loopback-in-peer-connection', // a machine without a network has no other address

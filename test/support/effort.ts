@@ -17,7 +17,7 @@ const timed = (run: () => unknown): number => {
 }
 
 /** CPU milliseconds of `fixedWork` on a quiet core of the slowest machine that the bounds were set on. */
-const FIXED_MS = 20
+const FIXED_MS = 40
 const text = 'a phrase of some words, '.repeat(2000)
 function fixedWork(): void {
   for (let i = 0; i < 12; i++) {
@@ -36,7 +36,7 @@ export function effortOf(run: () => unknown): number {
   return ms / Math.max(before, slowness())
 }
 
-/** The same for all work of this thread until `done`. */
+/** Measures all work of this thread until `done`. */
 export async function effortUntil(done: Promise<unknown>): Promise<number> {
   const from = cpuMs()
   await done

@@ -23,11 +23,13 @@ export interface SpeechProcess extends Omit<SharedSpeech, 'pid'> {
 export async function startSpeechProcess(options: {
   folder: string
   port: number
+  /** File of its log in `folder`. */
+  log?: string
   logLevel?: string | undefined
   report(text: string): void
 }): Promise<SpeechProcess> {
   const { cache } = readConfig({ PARLEY_HOME: options.folder })
-  const logFile = join(options.folder, `speech-${options.port}.log`)
+  const logFile = join(options.folder, options.log ?? 'speech.log')
   const models = { models: modelsFolder(cache), whisper: whisperPath(cache), threads: 1 }
   const { child, sttReady } = await startSpeech({ ...options, ...models, logFile })
   if (!sttReady) throw new Error('the speech models are not installed: run `npm start` once')
@@ -45,6 +47,8 @@ export async function startSharedSpeech(options: {
   // Each test that needs speech then fails with the reason.
   if (missingModels(modelsFolder(cache)).length > 0) return []
   return Promise.all(
-    Array.from({ length: count }, () => startSpeechProcess({ folder, port: options.somePort(), report })),
+    Array.from({ length: count }, (_, i) =>
+      startSpeechProcess({ folder, port: options.somePort(), log: `speech-${i + 1}.log`, report }),
+    ),
   )
 }

@@ -34,11 +34,18 @@ let runs = 0
 
 export const freeSipPort = () => freePort(6000 + randomInt(2500), HOST, true)
 
-/** An even port (RFC 3550 §11) that is free itself, not only its successor. */
+/** Media ports that a worker uses in turn; those of two workers do not overlap. */
+const MEDIA_PORTS = 340
+const firstMediaPort = 15_000 + 4 * MEDIA_PORTS * (Number(process.env['VITEST_POOL_ID'] ?? 1) % 2)
+let lastMedia = randomInt(MEDIA_PORTS)
+
+/** An even port (RFC 3550 §11); sipp also binds the one two above, for video. */
 async function freeMediaPort(ip: string): Promise<number> {
   for (;;) {
-    const wished = 15_000 + 2 * randomInt(1400)
-    if ((await freePort(wished, ip, true)) === wished) return wished
+    lastMedia = (lastMedia + 1) % MEDIA_PORTS
+    const port = firstMediaPort + 4 * lastMedia
+    const [audio, video] = await Promise.all([freePort(port, ip, true), freePort(port + 2, ip, true)])
+    if (audio === port && video === port + 2) return port
   }
 }
 

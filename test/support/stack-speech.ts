@@ -110,7 +110,7 @@ const words = (text: string) =>
 export const wordErrors = (said: string, heard: string) => editRate(words(said), words(heard))
 
 /**
- * The same by letters. The synthetic voice is never twice the same, and the small recogniser writes "their" for
+ * Letter error rate: edits divided by the number of letters spoken. The synthetic voice is never twice the same, and the small recogniser writes "their" for
  * "they are": half a sentence of wrong words can be a tenth of wrong letters, while a lost word costs as much in both.
  */
 export const letterErrors = (said: string, heard: string) =>
