@@ -35,7 +35,7 @@ export default defineConfig({
       {
         extends: true,
         // Most of a call is waiting for somebody to finish speaking.
-        test: { ...servers, name: 'e2e', include: e2e, isolate: true, maxWorkers: 2, sequence: { groupOrder: 2 } },
+        test: { ...servers, name: 'e2e', include: e2e, maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
     // One line per file: `npm test` prints failures at its end, where they are not lost among thousands of lines.

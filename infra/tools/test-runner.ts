@@ -7,6 +7,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { setPriority } from 'node:os'
 import { join, relative } from 'node:path'
 import { type FileTime, overBudget, PROJECTS, type ProjectName } from './test-budgets.ts'
+import { FULL_ONLY } from './test-selection.ts'
 
 export interface RunResult {
   passed: number
@@ -131,7 +132,7 @@ async function runProject(
     ...['run', '--config', 'test/vitest.config.ts'],
     ...(name === 'alone' ? [] : ['--project', name]),
     ...['--reporter=default', '--reporter=test/support/run-report.ts'],
-    ...args,
+    ...(full || args.length > 0 ? args : Object.keys(FULL_ONLY).map(file => `--exclude=${file}`)),
   ]
   const kept: string[] = []
   const code = await vitest(

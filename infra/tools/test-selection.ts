@@ -1,0 +1,12 @@
+/**
+ * Test files that run in `npm run test:full` only, because `npm test` has ten minutes on two cores. Each names what
+ * `npm test` runs of the same subject. A file that is named as an argument runs in any case.
+ */
+export const FULL_ONLY: Readonly<Record<string, string>> = {
+  'test/e2e/campaign-chaos.test.ts': 'test/e2e/chaos.test.ts, test/control/leads/kill.integration.test.ts',
+  'test/e2e/drain.test.ts': 'test/e2e/engines.test.ts, test/control/drain.integration.test.ts',
+  'test/e2e/monitor.test.ts': 'test/e2e/dashboard-live.test.ts, test/media/call/monitors-rooms.integration.test.ts',
+  'test/e2e/realtime-examples.test.ts': 'test/e2e/realtime-clients.test.ts',
+  'test/e2e/tracing.test.ts': 'test/infra/tracing.test.ts',
+  'test/e2e/wideband.test.ts': 'test/interop/baresip.test.ts',
+}
