@@ -228,7 +228,7 @@ test('rejects an invalid backup before it writes anything', async () => {
   expect(await target.sql`select to_regclass('accounts') as found`).toEqual([{ found: null }])
   await expect(makeBackup(control.deps, backup)).rejects.toThrow('EEXIST')
   // Broken off in the middle, it can be begun again.
-  const dying = { ...target.blobs, take: () => Promise.reject(new Error('the store is away')) }
+  const dying = { ...target.blobs, store: () => Promise.reject(new Error('the store is away')) }
   await expect(restore({ blobs: dying })).rejects.toThrow('the store is away')
   await restore()
   await target.close()

@@ -91,7 +91,7 @@ it('counts calls and requests without phone numbers', {
   await until(async () => valueIn(await page('engines'), 'parley_calls') === 0, 'the call to be over')
   expect(valueIn(control, 'parley_http_request_seconds_count{status="2xx"}')).toBeGreaterThan(0)
   expect(valueIn(control, 'parley_http_problems_total{code="not_found"}')).toBe(1)
-  expect(valueIn(control, 'parley_admissions_total{status="admitted"}')).toBe(0)
+  expect(valueIn(control, 'parley_admissions_total{result="admitted"}')).toBe(0)
   for (const text of [control, engine]) expect(text).not.toMatch(/\+?1?4155550155|\d+\.\d+\.\d+\.\d+/)
 })
 
