@@ -9,7 +9,9 @@ import {
   chownSync,
   cpSync,
   existsSync,
+  lchownSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   rmSync,
   statSync,
@@ -127,13 +129,16 @@ function othersReach(path: string): boolean {
 async function reachableCopy(native: string, user: User): Promise<string> {
   if (othersReach(native)) return native
   openRoomForRoot()
-  const copy = join(ROOM_FOR_ROOT, `postgres-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
+  const copy = join(ROOM_FOR_ROOT, `programs-${createHash('sha256').update(native).digest('hex').slice(0, 12)}`)
   await makeOnce(copy, {
     name: "a copy of Postgres' programs",
     isReady: () => existsSync(join(copy, 'bin', 'postgres')),
     make(draft) {
       cpSync(native, draft, { recursive: true, verbatimSymlinks: true })
       chownSync(draft, user.uid, user.gid)
+      // Our umask lets only the owner into new directories.
+      for (const entry of readdirSync(draft, { recursive: true, encoding: 'utf8' }))
+        lchownSync(join(draft, entry), user.uid, user.gid)
     },
   })
   return copy
