@@ -34,6 +34,7 @@ async function startInOwnProcess(name: string, native: string, port: number): Pr
   mkdirSync(join(folder, name))
   const script = `
     import { startPostgres } from ${JSON.stringify(module)}
+    process.umask(0o077) // as infra/bin/start.ts does
     const { url, child } = await startPostgres({ ...${JSON.stringify(options)}, throwaway: true, report() {} })
     console.log(url)
     process.stdin.on('end', async () => (await child.stop(), process.exit())).resume()`
@@ -69,7 +70,7 @@ describe('Postgres', () => {
     chmodSync(folder, 0o700)
     const place = (name: string, of: string) =>
       join('/var/lib/parley', `${name}-${createHash('sha256').update(of).digest('hex').slice(0, 12)}`)
-    const copy = place('postgres', native)
+    const copy = place('programs', native)
     const data = ['one', 'two'].map(name => place('data', join(folder, name, 'postgres')))
     // Neither the copy of the programs nor the data is there yet.
     for (const made of [copy, ...data]) closers.unshift(() => rmSync(made, { recursive: true, force: true }))
