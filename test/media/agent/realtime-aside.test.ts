@@ -1,5 +1,5 @@
 /** Operators in a call of a speech-to-speech model: over the vendor's protocol, on a line without a network. */
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it } from 'vitest'
 import type { DisplayUpdate } from '../../../media/ports/leg.ts'
 import type { Transcript } from '../../../media/ports/speech.ts'
 import { answering, type FakeTalk, text, toolPlan } from '../../fakes/conversation.ts'
@@ -8,7 +8,7 @@ import { until } from '../../fakes/vendors/ws-vendor.ts'
 
 type World = Awaited<ReturnType<typeof openRealtime>>
 const open: World[] = []
-afterEach(async () => {
+afterAll(async () => {
   for (const world of open.splice(0)) await world.close()
 })
 
@@ -24,7 +24,7 @@ async function greeted(options: FakeTalk = {}): Promise<World> {
 const LONG = 'One two three four five six seven eight nine ten eleven twelve thirteen.'
 const sounding = ({ line }: World, from: number) => line.agent.slice(from).some(Boolean)
 
-describe('a speech-to-speech agent', () => {
+describe.concurrent('a speech-to-speech agent', () => {
   it('receives whispers, also in a new session', async () => {
     const { server, line, talk, ready } = await greeted()
     talk.instruct('Offer ten percent.')
