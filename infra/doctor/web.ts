@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { isPublic } from '../../media/shared/addresses.ts'
+import { formatHost } from '../../sip/text/grammar.ts'
 import type { Config } from '../config/config.ts'
 import { bareHost, isLoopback, isWildcard } from '../config/hosts.ts'
 import { about, type Finding, failureOf } from './finding.ts'
@@ -13,7 +14,7 @@ export type WebAnswer = { status: number; text: string } | { failure: string }
 
 export async function examineControl(config: Config): Promise<Finding[]> {
   const host = isWildcard(config.HTTP_HOST) ? '127.0.0.1' : bareHost(config.HTTP_HOST)
-  const own = `http://${host.includes(':') ? `[${host}]` : host}:${config.HTTP_PORT}`
+  const own = `http://${formatHost(host)}:${config.HTTP_PORT}`
   const { PUBLIC_URL } = config
   const [here, outside] = await Promise.all([
     get(`${own}/readyz`),

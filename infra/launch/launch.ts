@@ -1,5 +1,6 @@
 /** The state that the steps of `npm start` share. */
 import { join } from 'node:path'
+import { formatHost } from '../../sip/text/grammar.ts'
 import type { Config } from '../config/config.ts'
 import type { Home } from '../embedded/home.ts'
 import type { ProgressReporter } from '../setup/prepare.ts'
@@ -46,5 +47,5 @@ export class Launch {
 }
 
 export function hostPort(host: string, port: number | string): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return `${formatHost(host)}:${port}`
 }

@@ -1,4 +1,4 @@
-import { formatParams, type HostPort, type Params, parseHostPort, parseParams } from './grammar.ts'
+import { formatHost, formatParams, type HostPort, type Params, parseHostPort, parseParams } from './grammar.ts'
 import { headerOf, listOf, type SipMessage, SipParseError } from './message.ts'
 import { parseNameAddr, parseUri } from './uri.ts'
 
@@ -14,7 +14,7 @@ export function parseVia(text: string): Via | null {
 }
 
 export function formatVia(via: Via): string {
-  const host = via.host.includes(':') ? `[${via.host}]` : via.host
+  const host = formatHost(via.host)
   const port = via.port === undefined ? '' : `:${via.port}`
   return `SIP/2.0/${via.transport} ${host}${port}${formatParams(via.params)}`
 }

@@ -32,7 +32,7 @@ export async function openBrowser({ microphone }: { microphone: string }): Promi
   const browser = await (shared ? sharedBrowser() : launch(microphone))
   return {
     async open(url, options = {}) {
-      // Animations cost a third of the browser's CPU time, and a click waits until its target stands still.
+      // A click waits until its target stands still.
       const usual: BrowserContextOptions = { locale: 'en-US', permissions: ['microphone'], reducedMotion: 'reduce' }
       const context = await browser.newContext({ ...usual, ...options })
       const page = await context.newPage()

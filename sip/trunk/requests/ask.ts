@@ -1,5 +1,6 @@
 /** Requests that wait for their final response and answer challenges on the way. */
 import { isIP } from 'node:net'
+import { formatHost } from '../../text/grammar.ts'
 import { parseUri } from '../../text/uri.ts'
 import { type ChallengeResult, type Credentials, isChallenge } from './credentials.ts'
 import type { Agent, IncomingResponse, SipIn, SrfDialog } from './srf.ts'
@@ -92,6 +93,5 @@ export function challengerUri(res: SipIn, nextHop: string): string | null {
   // The transport may have been chosen by DNS.
   const transport = hop.params.get('transport')?.toLowerCase() ?? (res.protocol === 'udp' ? undefined : res.protocol)
   if (transport === 'tls' || res.source_port === undefined) return null
-  const address = res.source_address.includes(':') ? `[${res.source_address}]` : res.source_address
-  return `sip:${address}:${res.source_port}${transport ? `;transport=${transport}` : ''}`
+  return `sip:${formatHost(res.source_address)}:${res.source_port}${transport ? `;transport=${transport}` : ''}`
 }

@@ -2,6 +2,7 @@ import { Button, Group, NativeSelect, Text } from '@mantine/core'
 import { useTranslation } from 'react-i18next'
 import { callStatuses } from '../ui/call-status.tsx'
 import { number } from '../ui/format.ts'
+import { namedOptions } from '../ui/options.ts'
 import { directions, type useFilters } from './filters.ts'
 
 type FilterBarProps = Pick<ReturnType<typeof useFilters>, 'filters' | 'filtered' | 'filter' | 'reset'> & {
@@ -32,7 +33,7 @@ export function FilterBar({ filters, filtered, filter, reset, projects, total }:
         maw={260}
         value={filters.project_id ?? ''}
         onChange={event => filter('project_id', event.currentTarget.value)}
-        data={choices(projects.map(({ id, name }) => ({ value: id, label: name })))}
+        data={choices(namedOptions(projects))}
       />
       {filters.campaign_id && <Text size="sm">{t('filters.campaign')}</Text>}
       {filtered && (

@@ -6,6 +6,7 @@ import { Link } from 'react-router'
 import { projectsQuery } from '../api/queries.ts'
 import { FilterSelect } from '../ui/filter-select.tsx'
 import { dateTime, money, number } from '../ui/format.ts'
+import { namedOptions } from '../ui/options.ts'
 import { Page } from '../ui/page.tsx'
 import { oneOf, useFilters } from '../ui/search-state.ts'
 import { Answered, Empty } from '../ui/states.tsx'
@@ -46,7 +47,7 @@ export default function Campaigns() {
           label={t('project')}
           any={t('anyProject')}
           searchable
-          options={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          options={namedOptions(projects.data ?? [])}
           value={project_id}
           onSelect={project_id => set({ project_id })}
         />

@@ -20,6 +20,7 @@ import type { ReactNode } from 'react'
 import { useTranslation } from 'react-i18next'
 import { fieldErrors } from '../api/problems.ts'
 import { balanceQuery, ParleyError, projectsQuery } from '../api/queries.ts'
+import { namedOptions } from '../ui/options.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { weekdayName } from './hours.ts'
 import { faultsOf, type Values, weekdays } from './params.ts'
@@ -98,7 +99,7 @@ function What({ form, fixed, onProject }: { form: Form; fixed: boolean; onProjec
           label={t('form.project')}
           description={fixed ? t('form.fixed') : t('form.projectHint')}
           nothingFoundMessage={t('form.noProjects')}
-          data={projects.map(({ id, name }) => ({ value: id, label: name }))}
+          data={namedOptions(projects)}
           {...project}
           value={project.value || null}
           onChange={id => {

@@ -6,6 +6,7 @@ import { Link } from 'react-router'
 import { projectsQuery } from '../api/queries.ts'
 import { FilterSelect } from '../ui/filter-select.tsx'
 import { dateTime } from '../ui/format.ts'
+import { namedOptions } from '../ui/options.ts'
 import { Page } from '../ui/page.tsx'
 import { SearchInput } from '../ui/search.tsx'
 import { type Filters, oneOf, useFilters } from '../ui/search-state.ts'
@@ -66,7 +67,7 @@ function FilterBar({ filters }: { filters: Filters }) {
         label={t('project')}
         any={t('anyProject')}
         searchable
-        options={projects.map(({ id, name }) => ({ value: id, label: name }))}
+        options={namedOptions(projects)}
         value={project_id}
         onSelect={project_id => set({ project_id })}
       />

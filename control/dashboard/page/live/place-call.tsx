@@ -10,6 +10,7 @@ import { must, projectsQuery, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { GivenFields, type GivenValues, givenBody } from '../conversation/given.tsx'
 import { Refusal } from '../conversation/refusal.tsx'
+import { namedOptions } from '../ui/options.ts'
 import { Answered } from '../ui/states.tsx'
 
 export function PlaceCall() {
@@ -63,7 +64,7 @@ function PlaceForm({ projects }: { projects: Schemas['ProjectSummary'][] }) {
       <Stack>
         <NativeSelect
           label={t('place.project')}
-          data={projects.map(({ id, name }) => ({ value: id, label: name }))}
+          data={namedOptions(projects)}
           value={projectId}
           onChange={event => setProjectId(event.currentTarget.value)}
         />

@@ -6,6 +6,7 @@ import { useTranslation } from 'react-i18next'
 import { apiWithKey } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { TalkError } from '../conversation/talk-error.ts'
+import { namedOptions } from '../ui/options.ts'
 
 export interface Chosen {
   key: string
@@ -68,7 +69,7 @@ export function SessionForm({ chosen, onChoose, onProblem }: SessionFormProps) {
         <NativeSelect
           label={t('project')}
           disabled={projects.length === 0}
-          data={projects.map(({ id, name }) => ({ value: id, label: name }))}
+          data={namedOptions(projects)}
           value={chosen?.projectId ?? ''}
           onChange={event => onChoose({ key: listedKey, projectId: event.currentTarget.value })}
         />

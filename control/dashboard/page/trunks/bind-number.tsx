@@ -6,6 +6,7 @@ import { api } from '../api/client.ts'
 import { must, ParleyError, projectsQuery } from '../api/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { notify } from '../ui/notify.ts'
+import { namedOptions } from '../ui/options.ts'
 import { ProblemAlert } from '../ui/states.tsx'
 import { boundTo, type NumberItem, useProjectName, type Way } from './bindings.ts'
 import { numbersChanged } from './queries.ts'
@@ -51,7 +52,7 @@ export function BindNumber({ item, onClose }: { item: NumberItem; onClose: () =>
         <Select
           label={t('numbers.project')}
           placeholder={t('numbers.choose')}
-          data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+          data={namedOptions(projects.data ?? [])}
           value={project}
           onChange={setChosen}
           allowDeselect={false}

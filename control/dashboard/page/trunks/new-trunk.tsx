@@ -6,6 +6,7 @@ import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
 import { notify } from '../ui/notify.ts'
+import { namedOptions } from '../ui/options.ts'
 import { Page } from '../ui/page.tsx'
 import { type Preset, type PresetId, presetOf, presets } from './presets.ts'
 import { trunksChanged } from './queries.ts'
@@ -37,7 +38,7 @@ export default function NewTrunk() {
               placeholder={t('new.other')}
               data={kinds.map(kind => ({
                 group: t(`kinds.${kind}`),
-                items: presets.filter(one => one.kind === kind).map(({ id, name }) => ({ value: id, label: name })),
+                items: namedOptions(presets.filter(one => one.kind === kind)),
               }))}
               value={chosen}
               onChange={id => setChosen(id as PresetId | null)}

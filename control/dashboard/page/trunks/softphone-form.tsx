@@ -9,6 +9,7 @@ import type { Schemas } from '../api/types.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FormEnd } from '../ui/form-end.tsx'
 import { notify } from '../ui/notify.ts'
+import { namedOptions } from '../ui/options.ts'
 import { softphonesChanged } from './queries.ts'
 
 interface SoftphoneFormProps {
@@ -61,7 +62,7 @@ export function SoftphoneForm({ softphone, onClose, onMade }: SoftphoneFormProps
             label={t('softphones.project')}
             description={t('softphones.projectHint')}
             placeholder={t('numbers.choose')}
-            data={projects.data?.map(({ id, name }) => ({ value: id, label: name })) ?? []}
+            data={namedOptions(projects.data ?? [])}
             allowDeselect={false}
             searchable
             required

@@ -2,7 +2,7 @@
 `go`, `pip` and `python3 -m pip` are ours: they note when they ran, take a while, and make what was asked for (go) or fail (pip)."""
 from h import *
 import shutil, glob, signal
-U = int(ENV('RUN_UID', 65534)); CACHE = ENV('PARLEY_CACHE', os.path.join(os.path.dirname(STATE.rstrip('/')), 'cache'))
+U = int(ENV('RUN_UID', 65534)); CACHE = ENV('PARLEY_CACHE', STATE + '/cache')
 NS = 't26s'
 def stubs(base, go_secs, go_mode):
     b = base + '/bin'; os.makedirs(b, exist_ok=True); real = glob.glob(CACHE + '/livekit-v*/livekit-server')

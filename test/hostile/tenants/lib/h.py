@@ -1,7 +1,7 @@
 """Black-box harness of the cases of issue 26. Runs in the namespace `t26w` ("the rest of the world"): every address on
 earth except the product's own is local here, so a case may be anybody, and whatever leaves the product arrives here.
 Python 3.8+, standard library only; imports nothing of the product."""
-import base64, collections, hashlib, http.client, ipaddress, json, os, random, re, socket, struct, subprocess, sys, threading, time, traceback, uuid
+import base64, collections, hashlib, http.client, ipaddress, json, os, random, re, socket, struct, subprocess, sys, tempfile, threading, time, traceback, uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
@@ -10,9 +10,9 @@ URL = ENV('PARLEY_URL', 'http://5.5.4.1:8080')
 HOST, HPORT = urlsplit(URL).hostname, urlsplit(URL).port or 80
 SIP = (ENV('PARLEY_SIP', '5.5.4.1:5060').rsplit(':', 1)[0], int(ENV('PARLEY_SIP', '5.5.4.1:5060').rsplit(':', 1)[1]))
 METRICS = ENV('PARLEY_METRICS', 'http://5.5.4.1:9464 http://5.5.4.1:9465 http://5.5.4.1:9466').split()
-HOME = ENV('PARLEY_HOME', '/tmp/parley-hostile/home')
 DIR = ENV('PARLEY_DIR', os.path.abspath(os.path.join(os.path.dirname(__file__), '../../../..')))
-STATE = ENV('CASES_STATE', '/tmp/parley-hostile')
+STATE = ENV('CASES_STATE', os.path.join(tempfile.gettempdir(), 'parley-hostile'))
+HOME = ENV('PARLEY_HOME', STATE + '/home')
 PNS, WNS = ENV('PRODUCT_NS', 't26p'), ENV('WORLD_NS', 't26w')
 OWN4, OWN6, OWN_PRIVATE = ENV('OWN4', '77.77.77.77'), ENV('OWN6', '2a0b:77::77'), ENV('OWN_PRIVATE', '10.77.0.1')
 CANARY = 18080          # HTTP on all addresses of the product's namespace; 18081-18099 UDP
