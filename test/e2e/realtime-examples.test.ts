@@ -5,7 +5,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { dispose } from '@livekit/rtc-node'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createLiveKit } from '../../control/telephony/realtime/livekit.ts'
 import { readConfig } from '../../infra/config/config.ts'
@@ -53,7 +52,6 @@ afterAll(async () => {
   await control?.close()
   await livekit?.stop()
   rmSync(work, { recursive: true, force: true })
-  await dispose()
 })
 
 async function agentIn(room: string): Promise<EchoAgent> {

@@ -2,7 +2,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { dispose } from '@livekit/rtc-node'
 import { RoomServiceClient } from 'livekit-server-sdk'
 import type { BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -51,7 +50,6 @@ afterAll(async () => {
   await control?.close()
   await livekit?.stop()
   rmSync(folder, { recursive: true, force: true })
-  await dispose()
 })
 
 function withLead(file: Buffer): Buffer {
