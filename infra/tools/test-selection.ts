@@ -7,6 +7,8 @@ export const FULL_ONLY: Readonly<Record<string, string>> = {
   'test/e2e/drain.test.ts': 'test/e2e/engines.test.ts, test/control/drain.integration.test.ts',
   'test/e2e/monitor.test.ts': 'test/e2e/dashboard-live.test.ts, test/media/call/monitors-rooms.integration.test.ts',
   'test/e2e/realtime-examples.test.ts': 'test/e2e/realtime-clients.test.ts',
+  'test/e2e/softphone.test.ts': 'test/sip/trunk/softphones.integration.test.ts, test/interop/baresip.test.ts',
   'test/e2e/tracing.test.ts': 'test/infra/tracing.test.ts',
+  'test/e2e/two-controls.test.ts': 'test/e2e/chaos.test.ts, test/control/drain.integration.test.ts',
   'test/e2e/wideband.test.ts': 'test/interop/baresip.test.ts',
 }

@@ -109,7 +109,7 @@ it("passes the doctor during a call, and shows the call's metrics afterwards", {
   const before = valueIn(await page('controls'), 'parley_calls_ended_total{status="completed"}')
   const call = await customer.place('+14155550156')
   await call.agentSaid(2)
-  const { findings } = await examine({ ...stack.env })
+  const findings = await examine({ ...stack.env })
   expect(findings.filter(({ status }) => status === 'error')).toEqual([])
   expect(findings).toContainEqual(
     expect.objectContaining({ part: 'Engines', status: 'ok', text: expect.stringContaining('with 1 call of') }),

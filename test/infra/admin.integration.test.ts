@@ -1,4 +1,4 @@
-/** `npm run admin` as a separate process, with a control plane on the same database. */
+/** `npm run admin`, with a control plane on the same database. */
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { isOwned } from '../../control/data/accounts/export.ts'
 import { ownedTables } from '../../control/data/accounts/owned-tables.ts'
 import { createTerminalMail, showMail } from '../../infra/adapters/mail.ts'
+import { runAdmin } from '../../infra/admin/admin.ts'
 import { lockHome } from '../../infra/embedded/home.ts'
 import { createControl, createTenant, request, type Tenant, type TestControl } from '../support/control.ts'
 import { fillPersonal, IVAN } from '../support/personal.ts'
@@ -33,24 +34,48 @@ interface Ran {
   json: any
 }
 
-function run(args: string[], { input = '', env = {} }: { input?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Ran> {
-  const child = spawn(process.execPath, [program, ...args], {
-    env: { ...process.env, PARLEY_HOME: home, DATABASE_URL: control.databaseUrl, MINUTE_PRICE: '5', ...env },
+interface Given {
+  input?: string
+  env?: NodeJS.ProcessEnv
+}
+
+const settings = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+  ...process.env,
+  PARLEY_HOME: home,
+  DATABASE_URL: control.databaseUrl,
+  MINUTE_PRICE: '5',
+  ...env,
+})
+const answered = (args: string[], ran: Omit<Ran, 'json'>): Ran => ({
+  ...ran,
+  json: args.includes('--json') && ran.out ? JSON.parse(ran.out) : null,
+})
+
+/** Runs the command within this process. */
+async function run(args: string[], { env = {} }: Pick<Given, 'env'> = {}): Promise<Ran> {
+  let [out, err] = ['', '']
+  const code = await runAdmin(args, {
+    env: settings(env),
+    print: text => (out += `${text}\n`),
+    printError: text => (err += `${text}\n`),
+    readPassword: () => Promise.reject(new Error('no terminal')),
   })
+  return answered(args, { code, out, err })
+}
+
+/** Runs the command as its own process. */
+function runProgram(args: string[], { input = '', env = {} }: Given = {}): Promise<Ran> {
+  const child = spawn(process.execPath, [program, ...args], { env: settings(env) })
   child.stdin.end(input)
   let [out, err] = ['', '']
   child.stdout.on('data', data => (out += String(data)))
   child.stderr.on('data', data => (err += String(data)))
-  return new Promise(resolve =>
-    child.on('close', code =>
-      resolve({ code, out, err, json: args.includes('--json') && out ? JSON.parse(out) : null }),
-    ),
-  )
+  return new Promise(resolve => child.on('close', code => resolve(answered(args, { code, out, err }))))
 }
 
 describe('accounts', () => {
   test('are made with a password from standard input, listed, and shown by e-mail', async () => {
-    const made = await run(
+    const made = await runProgram(
       ['create-account', '--email', 'Op@example.com', '--name', 'Операторская', '--password', '--json'],
       {
         input: 'a long password\n',
@@ -64,9 +89,9 @@ describe('accounts', () => {
     const payload = { email: 'op@example.com', password: 'a long password' }
     expect((await request(control.app, { method: 'POST', url: '/auth/log-in', payload })).status).toBe(200)
 
-    const again = await run(['create-account', '--email', 'op@example.com'])
+    const again = await runProgram(['create-account', '--email', 'op@example.com'])
     expect(again).toMatchObject({ code: 1, out: '', err: 'An account with this e-mail already exists.\n' })
-    const short = await run(['create-account', '--email', 'b@example.com', '--password'], { input: 'short' })
+    const short = await runProgram(['create-account', '--email', 'b@example.com', '--password'], { input: 'short' })
     expect(short.code).toBe(2)
 
     const list = await run(['accounts'])
@@ -129,7 +154,7 @@ describe('accounts', () => {
 
 describe('arguments', () => {
   test('exits with 2 for invalid arguments and 1 for failures', async () => {
-    const help = await run(['--help'])
+    const help = await runProgram(['--help'])
     expect(help.code).toBe(0)
     for (const name of ['top-up <id|email> <amount>', 'delete <id|email> --yes', 'export'])
       expect(help.out).toContain(name)
@@ -279,7 +304,7 @@ describe('account data', () => {
 
     // Another process believes the key a little longer; what is made with it in that time must not stay.
     const statuses: number[] = []
-    const running = run(['delete', 'gone@example.com', '--yes', '--json'])
+    const running = runProgram(['delete', 'gone@example.com', '--yes', '--json'])
     const late = setInterval(() => {
       const body = { name: 'Late', language: 'en', prompt: 'Hello.' }
       void tenant.call('POST', '/projects', body).then(({ status }) => statuses.push(status))

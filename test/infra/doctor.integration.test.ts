@@ -1,4 +1,4 @@
-/** `node infra/bin/doctor.ts` as a separate process, next to a whole Parley whose parts are broken in turn. */
+/** The doctor next to a whole Parley whose parts are broken in turn. */
 import { randomBytes } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,15 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { lockHome } from '../../infra/embedded/home.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
-import { callDoctor, closedPort, examine, expectFinding, secretsOf, worst } from '../support/doctor.ts'
+import {
+  callDoctor,
+  closedPort,
+  examine,
+  examineByProgram,
+  expectFinding,
+  secretsOf,
+  worst,
+} from '../support/doctor.ts'
 import { livekitBinary, startTestLiveKit, type TestLiveKit } from '../support/livekit.ts'
 import { createReceiver, type Receiver } from '../support/receiver.ts'
 import { HOST, type Stack, startStack } from '../support/stack.ts'
@@ -46,7 +54,7 @@ const find = (given: Record<string, string>, part: string, status: 'error' | 'wa
 
 describe('a whole installation', () => {
   it('passes in all parts without changing anything', async () => {
-    const { code, findings } = await examine(env)
+    const { code, findings } = await examineByProgram(env)
     expect(findings.filter(({ status }) => status === 'error')).toEqual([])
     expect(code).toBe(0)
     for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'RTP', 'Blob store', 'Jobs']) {
@@ -71,7 +79,7 @@ describe('a whole installation', () => {
     for (const each of [home, blobs, spool]) mkdirSync(each, { recursive: true })
     const engine = { ...alone, PARLEY_HOME: home, BLOB_DIR: blobs, SPOOL_DIR: spool }
     const disks = async (given: Record<string, string>) => {
-      const { findings } = await examine(given)
+      const findings = await examine(given)
       return findings.flatMap(({ part, text }) => (part === 'Disk' ? [text] : [])).join()
     }
     const [told, atControl] = [await disks(engine), await disks({ ...engine, DATABASE_URL: env['DATABASE_URL']! })]
@@ -95,13 +103,13 @@ describe('a whole installation', () => {
     const { DATABASE_URL, REDIS_URL, PARLEY_SECRET, PARLEY_HOME: _, ...settings } = env
     writeFileSync(join(home, 'secret'), PARLEY_SECRET!, { mode: 0o600 })
     taken.publish({ database_url: DATABASE_URL!, redis_url: REDIS_URL!, settings })
-    const { findings } = await examine({ PARLEY_HOME: home })
+    const findings = await examine({ PARLEY_HOME: home })
     taken.release()
     for (const part of ['Postgres', 'Bus', 'Engines', 'Control', 'SIP server', 'Speech', 'Models']) {
       expect([part, worst(findings, part)]).not.toEqual([part, 'error'])
       expect([part, worst(findings, part)]).not.toEqual([part, 'absent'])
     }
-    const after = await examine({ PARLEY_HOME: home })
+    const after = await examineByProgram({ PARLEY_HOME: home })
     expect(after).toMatchObject({
       code: 1,
       findings: expect.arrayContaining([expect.objectContaining({ part: 'Parley', status: 'error' })]),
@@ -110,7 +118,7 @@ describe('a whole installation', () => {
 
   it('reports a stopped installation, and creates nothing', async () => {
     const home = join(folder, 'nowhere')
-    const { code, findings } = await examine({ PARLEY_HOME: home })
+    const { code, findings } = await examineByProgram({ PARLEY_HOME: home })
     expect(code).toBe(1)
     expect(findings.filter(({ status }) => status === 'error')).toMatchObject([
       { part: 'Parley', todo: 'Start it with `npm start`.' },
@@ -120,14 +128,14 @@ describe('a whole installation', () => {
 
   it('checks in a container what its variables name', async () => {
     const { DRACHTIO_HOST: _host, DRACHTIO_SECRET: _secret, SPEECH_PORT: _port, ...control } = env
-    const seen = (await examine(control)).findings
+    const seen = await examine(control)
     expect([worst(seen, 'Postgres'), worst(seen, 'SIP server'), worst(seen, 'RTP')]).toEqual([
       'ok',
       'skipped',
       'skipped',
     ])
     const { DATABASE_URL: _url, ...engine } = env
-    const heard = (await examine(engine)).findings
+    const heard = await examine(engine)
     expect([worst(heard, 'Postgres'), worst(heard, 'Control'), worst(heard, 'SIP server')]).toEqual([
       'skipped',
       'absent',
@@ -138,13 +146,13 @@ describe('a whole installation', () => {
 
 describe('settings', () => {
   it('reports each invalid setting', async () => {
-    const { code, findings } = await examine({ ...env, HTTP_PORT: 'eighty', CURRENCY: 'roubles' })
+    const { code, findings } = await examineByProgram({ ...env, HTTP_PORT: 'eighty', CURRENCY: 'roubles' })
     expect(code).toBe(1)
     expect(findings.map(({ text }) => text.split(':')[0])).toEqual(['HTTP_PORT', 'CURRENCY'])
   })
 
   it('reports missing companions', async () => {
-    const { code, findings } = await examine({ ...env, LLM_MODEL: 'one' })
+    const { code, findings } = await examineByProgram({ ...env, LLM_MODEL: 'one' })
     expect(code).toBe(1)
     expect(findings).toMatchObject([{ part: 'Settings', text: 'LLM_BASE_URL and LLM_MODEL must be set together' }])
   })
@@ -202,7 +210,7 @@ describe('control and speech', () => {
     await find(given, 'Control', 'error', /answered with status 204/)
   })
   it('has no models', async () => {
-    const { findings } = await examine({ PARLEY_HOME: join(folder, 'bare'), PARLEY_CACHE: join(folder, 'no-cache') })
+    const findings = await examine({ PARLEY_HOME: join(folder, 'bare'), PARLEY_CACHE: join(folder, 'no-cache') })
     expect(worst(findings, 'Models')).toBe('error')
   })
   it("have another service's address", async () => {
@@ -286,6 +294,6 @@ describe('secrets', () => {
     chmodSync(file, 0o644)
     await find({ PARLEY_SECRET_FILE: file }, 'Secrets', 'error', /secret-file is readable by every user/)
     chmodSync(file, 0o640)
-    expect(worst((await examine({ ...env, PARLEY_SECRET_FILE: file })).findings, 'Secrets')).not.toBe('error')
+    expect(worst(await examine({ ...env, PARLEY_SECRET_FILE: file }), 'Secrets')).not.toBe('error')
   })
 })

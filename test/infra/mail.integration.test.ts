@@ -348,7 +348,7 @@ describe('the doctor', () => {
   /** Returns the doctor's findings about mail, without other services. */
   async function hear(url: string, env: Record<string, string> = {}) {
     const given = { PARLEY_HOME: folder, SMTP_URL: url, MAIL_FROM: 'parley@example.com', ...env }
-    const { findings } = await examine(given)
+    const findings = await examine(given)
     const found = findings.filter(({ part }) => part === 'Mail')
     expect(JSON.stringify(found)).not.toContain(encodeURIComponent(LOGIN.password))
     expect(JSON.stringify(found)).not.toContain(LOGIN.password)

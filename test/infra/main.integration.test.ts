@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest'
 import type { DemoFile } from '../../infra/demo/account.ts'
-import { examine, worst } from '../support/doctor.ts'
+import { examineByProgram, worst } from '../support/doctor.ts'
 import { until } from '../support/world.ts'
 
 const main = join(import.meta.dirname, '../../infra/bin/start.ts')
@@ -124,7 +124,7 @@ describe('npm start', { timeout: 400_000 }, () => {
   it('passes the doctor, which knows only its folder', { skip: !inject('full') }, async () => {
     const run = start()
     await run.up
-    const { code, findings } = await examine({ PARLEY_HOME: home })
+    const { code, findings } = await examineByProgram({ PARLEY_HOME: home })
     expect([code, findings.filter(({ status }) => status === 'error')]).toEqual([0, []])
     const parts = [
       'Secrets',

@@ -1,7 +1,8 @@
-/** Runs `node infra/bin/doctor.ts` as a separate process. */
+/** The doctor: its findings within this process, and `node infra/bin/doctor.ts` as a process. */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect } from 'vitest'
+import { examine as examineAll } from '../../infra/doctor/doctor.ts'
 import type { Finding, FindingStatus } from '../../infra/doctor/finding.ts'
 import { freePort } from '../../infra/embedded/ports.ts'
 
@@ -30,14 +31,23 @@ export interface Examined {
   findings: Finding[]
 }
 
-/** Runs the doctor and returns its findings; checks that it prints nothing else, and no secret of `given`. */
-export async function examine(given: Record<string, string>): Promise<Examined> {
+/** Runs `doctor --json`, and checks that it prints nothing else, exits with its result, and prints no secret of `given`. */
+export async function examineByProgram(given: Record<string, string>): Promise<Examined> {
   const { code, out, err } = await callDoctor(['--json'], given)
   expect(err).toBe('')
   for (const secret of secretsOf(given)) expect(out).not.toContain(secret)
   const { findings } = JSON.parse(out) as { findings: Finding[] }
   expect(code).toBe(findings.some(({ status }) => status === 'error') ? 1 : 0)
   return { code, findings }
+}
+
+/** Examines within this process, and checks that no finding holds a secret of `given`. */
+export async function examine(given: Record<string, string>): Promise<Finding[]> {
+  const { PATH, HOME } = process.env
+  const { findings } = await examineAll({ PATH, HOME, ...given })
+  const text = JSON.stringify(findings)
+  for (const secret of secretsOf(given)) expect(text).not.toContain(secret)
+  return findings
 }
 
 export function secretsOf(given: Record<string, string>): string[] {
@@ -60,7 +70,7 @@ export async function expectFinding(
   status: 'error' | 'warning',
   text: RegExp,
 ): Promise<Finding[]> {
-  const { findings } = await examine(given)
+  const findings = await examine(given)
   const found = findings.filter(finding => finding.part === part)
   const hit = found.find(finding => finding.status === status && text.test(finding.text))
   expect(hit, JSON.stringify(found, null, 2)).toBeDefined()
