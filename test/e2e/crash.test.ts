@@ -1,5 +1,5 @@
 /** Processes killed in the middle of a call: the conversation is stored, the cost is right, and the next call works. */
-import { afterAll, beforeAll, expect } from 'vitest'
+import { afterAll, beforeAll, expect, inject } from 'vitest'
 import { needs } from '../support/needs.ts'
 import { type Stack, startStack } from '../support/stack.ts'
 import { type Baresip, startBaresip } from '../support/stack-baresip.ts'
@@ -79,6 +79,7 @@ describe('kill -9 in mid-call', () => {
   })
 
   it('of the engine while ringing: the phone stops ringing, queued calls are dialled afterwards', {
+    skip: !inject('full'),
     timeout: 180_000,
   }, async () => {
     const closed = phone.events.filter(({ type }) => type === 'CALL_CLOSED').length
@@ -143,6 +144,7 @@ describe('kill -9 in mid-call', () => {
   })
 
   it('of the SIP server: the live call is closed as lost, a queued one waits', {
+    skip: !inject('full'),
     timeout: 180_000,
   }, async () => {
     const call = await talk()
@@ -163,7 +165,10 @@ describe('kill -9 in mid-call', () => {
     await expectSettled(stack, owner)
   })
 
-  it('of speech: transcription resumes after the restart', { timeout: 180_000 }, async () => {
+  it('of speech: transcription resumes after the restart', {
+    skip: !inject('full'),
+    timeout: 180_000,
+  }, async () => {
     const words = await stack.speech.say('Please bring a second pillow to my room.')
     const call = await talk()
     process.kill(stack.children.speech.pid, 'SIGKILL')
