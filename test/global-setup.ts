@@ -47,6 +47,8 @@ function startCleanupWatchdog(folder: string, pids: number[]): ChildProcess {
   return child
 }
 
+const settled = <T>(start: PromiseSettledResult<T>): T | null => (start.status === 'fulfilled' ? start.value : null)
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = await mkdtemp(join(tmpdir(), 'parley-test-'))
   await chmod(folder, 0o755) // Postgres runs as its own user when we are root
@@ -60,21 +62,15 @@ export default async function setup(project: TestProject): Promise<() => Promise
   })
   const fleet = readFleet(process.env['PARLEY_TEST_FLEET'] || '1x1')
   const speechOptions = { count: project.name === 'e2e' ? project.config.maxWorkers : 0, folder, somePort, report }
-  const starting = {
-    postgres: PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
-    redis: PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
-    speech: startSharedSpeech(speechOptions),
-  }
-  const starts = await Promise.allSettled(Object.values(starting))
-  const [postgres, redis, speech] = await Promise.all([
-    starting.postgres?.catch(() => null),
-    starting.redis?.catch(() => null),
-    starting.speech.catch(() => []),
+  const [postgresStart, redisStart, ...speechStarts] = await Promise.allSettled([
+    PARLEY_TEST_DATABASE_URL ? null : startPostgres(options('postgres')),
+    PARLEY_TEST_REDIS_URL ? null : startRedis(options('redis')),
+    ...startSharedSpeech(speechOptions),
   ])
-  const children = [postgres?.child, redis?.child, ...speech.map(({ child }) => child)].filter(
-    child => child !== undefined,
-  )
-  const failed = starts.find(start => start.status === 'rejected')
+  const [postgres, redis] = [settled(postgresStart), settled(redisStart)]
+  const speech = speechStarts.map(settled).filter(started => started !== null)
+  const children = [postgres, redis, ...speech].filter(started => started !== null).map(({ child }) => child)
+  const failed = [postgresStart, redisStart, ...speechStarts].find(start => start.status === 'rejected')
   if (failed) {
     await Promise.all(children.map(child => child.stop()))
     await rm(folder, { recursive: true, force: true })

@@ -36,19 +36,18 @@ export async function startSpeechProcess(options: {
   return { port: options.port, logFile, child }
 }
 
-export async function startSharedSpeech(options: {
+/** One start per process; none when the models are not installed. */
+export function startSharedSpeech(options: {
   count: number
   folder: string
   somePort(): number
   report(text: string): void
-}): Promise<SpeechProcess[]> {
+}): Promise<SpeechProcess>[] {
   const { count, folder, report } = options
   const { cache } = readConfig({ PARLEY_HOME: folder })
   // Each test that needs speech then fails with the reason.
   if (missingModels(modelsFolder(cache)).length > 0) return []
-  return Promise.all(
-    Array.from({ length: count }, (_, i) =>
-      startSpeechProcess({ folder, port: options.somePort(), log: `speech-${i + 1}.log`, report }),
-    ),
+  return Array.from({ length: count }, (_, i) =>
+    startSpeechProcess({ folder, port: options.somePort(), log: `speech-${i + 1}.log`, report }),
   )
 }
