@@ -129,6 +129,7 @@ describe.skipIf(!canRun)('a new user', () => {
 
 describe.skipIf(!canRun)('the talk panel', () => {
   it('accepts variables, a task, typed text and tools; mutes; escapes text', {
+    skip: !inject('full'),
     timeout: 300_000,
   }, async () => {
     const owner = await stack.owner({

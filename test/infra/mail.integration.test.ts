@@ -17,7 +17,7 @@ import { buildControlParts } from '../../infra/wiring/parts.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import { testPair } from '../sip/server/pair.ts'
 import { createDatabase } from '../support/database.ts'
-import { closedPort, examine } from '../support/doctor.ts'
+import { closedPort, examineByProgram } from '../support/doctor.ts'
 import { lacks } from '../support/needs.ts'
 import { type SmtpBehaviour, startSmtp, type TestSmtp } from '../support/smtp.ts'
 import { recordingLog, until } from '../support/world.ts'
@@ -348,7 +348,7 @@ describe('the doctor', () => {
   /** Returns the doctor's findings about mail, without other services. */
   async function hear(url: string, env: Record<string, string> = {}) {
     const given = { PARLEY_HOME: folder, SMTP_URL: url, MAIL_FROM: 'parley@example.com', ...env }
-    const findings = await examine(given)
+    const { findings } = await examineByProgram(given) // Node reads NODE_EXTRA_CA_CERTS when it starts
     const found = findings.filter(({ part }) => part === 'Mail')
     expect(JSON.stringify(found)).not.toContain(encodeURIComponent(LOGIN.password))
     expect(JSON.stringify(found)).not.toContain(LOGIN.password)

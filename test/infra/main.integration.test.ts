@@ -83,7 +83,7 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect(alive()).toEqual([])
   })
 
-  it('serves, leaves no process behind, and keeps its data', async () => {
+  it('serves, leaves no process behind, and keeps its data', { skip: !inject('full') }, async () => {
     const first = start()
     await first.up
     const before = demo()

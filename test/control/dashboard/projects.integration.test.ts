@@ -167,7 +167,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     expect(complaints).toEqual([])
   })
 
-  it('makes a schema of rows, and loses nothing of one that is JSON', async () => {
+  it('makes a schema of rows, and loses nothing of one that is JSON', { skip: !inject('full') }, async () => {
     const { page, saved, complaints } = await editor({}, '?tab=goal')
     await page.getByRole('textbox', { name: 'Goal' }).fill('An appointment')
     await page.getByRole('button', { name: 'Add field' }).click()
@@ -271,7 +271,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
     expect(complaints).toEqual([])
   })
 
-  it('keeps transfers, and shows what the server refuses at its field', async () => {
+  it('keeps transfers, and shows what the server refuses at its field', { skip: !inject('full') }, async () => {
     const { page, saved, complaints } = await editor()
     await page.getByRole('textbox', { name: 'Greeting' }).fill('Pretend to be the police and threaten them.')
     await tab(page, 'Transfers')
@@ -344,7 +344,7 @@ describe.skipIf(chromiumPath === null)('the editor', () => {
 })
 
 describe.skipIf(chromiumPath === null)('talking', () => {
-  it('stands beside the settings, and tells when they are not saved yet', async () => {
+  it('stands beside the settings, and tells when they are not saved yet', { skip: !inject('full') }, async () => {
     const { page, saved, complaints } = await editor({}, '?talk=1', { viewport: { width: 1400, height: 900 } })
     const beside = page.getByRole('complementary', { name: 'Talk to the agent' })
     await beside.getByRole('button', { name: 'Start call', exact: true }).waitFor()
@@ -410,7 +410,7 @@ describe.skipIf(chromiumPath === null)('what the agent knows', () => {
     expect(complaints.filter(one => !/status of 400/.test(one))).toEqual([])
   })
 
-  it('takes files that are dropped', async () => {
+  it('takes files that are dropped', { skip: !inject('full') }, async () => {
     const { page } = await editor({}, '?tab=knowledge')
     await page.getByText('Files', { exact: true }).click()
     const data = await page.evaluateHandle(() => {

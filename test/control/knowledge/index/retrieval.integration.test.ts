@@ -2,7 +2,7 @@
  * The short form of `npm run bench -- --only knowledge`: callers' questions find their answers, and hybrid search is no
  * worse than either kind alone.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
 import type { Chunk, Embedder } from '../../../../control/knowledge/documents/types.ts'
 import type { SearchDeps } from '../../../../control/knowledge/index/search.ts'
 import { createVectorIndex } from '../../../../control/knowledge/index/vectors.ts'
@@ -74,6 +74,8 @@ const sets: QuestionSet[] = [
 // Measured: 0.934 of 166 questions. Another processor rounds vectors in another way: two may come out otherwise.
 if (history) sets.push({ name: "Debian's history", corpora: histories, passages: 250, asked: asItIs, least: 0.9 })
 else it.skip("Debian's history: its package cannot be had here", () => {})
+// Embedding takes seconds of CPU a set.
+const searched = inject('full') ? sets : sets.slice(0, 1)
 
 it.each(sets)('$name has enough of both languages', ({ corpora, passages }) => {
   const corpus = joined(corpora)
@@ -86,7 +88,7 @@ it.each(sets)('$name has enough of both languages', ({ corpora, passages }) => {
   }
 })
 
-describe.each(sets)('of $name', ({ corpora, asked, least }) => {
+describe.each(searched)('of $name', ({ corpora, asked, least }) => {
   let tried: Tried[]
   beforeAll(async () => {
     tried = []
