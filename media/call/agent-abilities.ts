@@ -17,8 +17,8 @@ export interface AgentAbilitiesOptions {
   monitors(): Monitors | null
 }
 
-/** Milliseconds for a knowledge search; it must answer before the wait needs a filler, see agent/toolbox.ts. */
-const SEARCH_TIMEOUT_MS = 800
+/** Milliseconds for a knowledge search. It usually takes 20 to 60; a filler bridges a longer wait, see agent/toolbox.ts. */
+const SEARCH_TIMEOUT_MS = 3000
 const SEARCH_CHARS = 400
 
 export function agentAbilities({ plan, leg, bus, transfers, monitors }: AgentAbilitiesOptions): Abilities {
