@@ -155,7 +155,7 @@ def value_fault(asked, value):
 def check_value(row):
     where = row["_where"]
     if not fields(row, ["id", "language", "asked", "heard", "complete", "expected", "tags"],
-                  ["reason", "why", "also", "if_confirmed"]):
+                  ["reason", "why", "also", "if_confirmed", "ask_again_ok"]):
         return
     asked = row["asked"]
     if asked.get("type") not in TYPES:
@@ -187,6 +187,8 @@ def check_value(row):
         fault = value_fault(asked, value)
         if fault:
             fail(where, f"{value!r}: {fault}")
+    if null and "ask_again_ok" in row:
+        fail(where, "ask_again_ok belongs to values")
     if not null and row["expected"] in row.get("if_confirmed", []):
         fail(where, "if_confirmed repeats expected")
 
