@@ -289,6 +289,11 @@ def check_task(row, cues):
                 fail(where, f"a pause of {pause} ms")
     if kinds["start"] + (1 if caller["plan"][0]["on"] == "over" else 0) != 1:
         fail(where, "a plan has one start")
+    for entry in caller.get("again", []):
+        if set(entry) not in ({"cues", "say"}, {"of", "say"}) or any(key not in cues[row["language"]] for key in entry.get("of", [])):
+            fail(where, f"an entry of again: {entry}")
+        if cyrillic(entry["say"]) != (row["language"] == "ru"):
+            fail(where, f"a line in another language: {entry['say']}")
     used = set()
     for group in ("calls", "may", "never"):
         for call in expect[group]:
