@@ -165,8 +165,8 @@ def check_value(row):
     heard = row["heard"] if isinstance(row["heard"], list) else [row["heard"]]
     if not all(isinstance(piece, str) and piece.strip() for piece in heard) or len(heard) == 1 == isinstance(row["heard"], list):
         fail(where, "heard is one text or several pieces")
-    if len(row["complete"]) != len(heard) or any(row["complete"][:-1]):
-        fail(where, "complete has one flag for each piece, and only the last may be true")
+    if len(row["complete"]) != len(heard) or not all(isinstance(flag, bool) for flag in row["complete"]):
+        fail(where, "complete has one flag for each piece")
     null = row["expected"] is None
     if null != ("reason" in row) or (null and not row.get("why")):
         fail(where, "null needs reason and why, a value needs no reason")
