@@ -331,7 +331,7 @@ def check_task(row, cues):
         age = today.year - int(value[:4])
         if not row.get("needs_clock") and age < 2:
             fail(where, f"{value} has no rule, and the task does not need a fixed clock")
-    for said in expect["said"]:
+    for said in expect["said"] + expect.get("said_by_model", []):
         if not isinstance(said, list) or not said:
             fail(where, "said is a list of alternatives")
 
