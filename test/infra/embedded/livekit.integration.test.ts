@@ -54,9 +54,13 @@ describe.skipIf(livekitBinary === null)('the embedded server', () => {
   it('listens on loopback alone', async () => {
     const { child } = await startLiveKit(options(await freePort(13_000, '127.0.0.1', true)))
     closers.push(() => child.stop())
-    const addresses = socketsOf(child.pid)
-    expect(addresses.length).toBe(2) // one over TCP, one over UDP
-    expect(new Set(addresses.map(address => address.split(':')[0]))).toEqual(new Set(['0100007F']))
+    const addresses = () => {
+      const all = socketsOf(child.pid)
+      expect(new Set(all.map(address => address.split(':')[0]))).toEqual(new Set(['0100007F']))
+      return all
+    }
+    // While it starts it tries each of its ports.
+    await until(() => addresses().length === 2, 'one socket over TCP and one over UDP')
   })
 
   it('restarts on its port with its keys after a kill', async () => {
