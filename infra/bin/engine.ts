@@ -15,7 +15,6 @@ import { createRecorder, type RecorderOptions } from '../../media/recording/reco
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
 import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
 import { openRtp } from '../../media/rtp/session.ts'
-import { mayReach } from '../../media/shared/addresses.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { selfSigned } from '../../sip/server/self-signed.ts'
@@ -34,6 +33,7 @@ import { openTracing } from '../adapters/tracing.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { createProviders } from '../models/providers.ts'
 import { openRedis, required } from '../wiring/parts.ts'
+import { ownAddressesOf, reachOf, sourcesOf } from '../wiring/reach.ts'
 import { runUntilStopped } from './run-until-stopped.ts'
 
 const READY_MS = 15_000
@@ -118,6 +118,7 @@ function openMedia({ config, clock, log, bus }: Base) {
 async function openSignalling(base: Base, calls: Calls) {
   const { config, clock, log, bus, counted } = base
   const directory = await bus.trunks()
+  const own = ownAddressesOf(config)
   const softphones = config.SOFTPHONES === 'on' ? await bus.softphones() : null
   const openCalls = await keepOpenCalls(join(spoolFolder(config), 'calls'), log)
   const wanted = () =>
@@ -142,7 +143,8 @@ async function openSignalling(base: Base, calls: Calls) {
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
     metrics: counted.metrics,
-    mayReach: address => mayReach(config.TRUNK_PRIVATE_HOSTS, address),
+    mayReach: reachOf(config, own),
+    mayAdmit: sourcesOf(config, own),
     onTrunkStatus: status => reportTrunkStatus(base, status),
     referSilenceMs: config.REFER_SILENCE_SECONDS * 1000,
     calls: openCalls,

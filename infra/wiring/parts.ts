@@ -23,6 +23,7 @@ import { createSafeFetch } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 import { createEmbedder } from './embedder.ts'
 import { createLeads } from './leads.ts'
+import { ownAddressesOf } from './reach.ts'
 
 /** Control's address as customers use it. */
 export const publicUrl = (config: Config) =>
@@ -81,6 +82,8 @@ export const controlConfig = (config: Config): ControlConfig => ({
   blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
   allowed_prefixes: config.ALLOWED_PREFIXES,
   trunk_private_hosts: config.TRUNK_PRIVATE_HOSTS,
+  trunk_sources: config.TRUNK_SOURCES,
+  own_addresses: ownAddressesOf(config),
   moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
   redis_prefix: config.REDIS_PREFIX,
   trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,

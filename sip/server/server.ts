@@ -5,7 +5,7 @@ import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
 import { parseMessage } from '../text/parse.ts'
 import { parseVia } from '../text/validate.ts'
-import { type AllowList, allowList, type SourceStanding, standingOf } from './allow.ts'
+import { type AllowList, allowList, type SourceStanding, standingBesideTrunks, standingOf } from './allow.ts'
 import { type App, Apps } from './apps.ts'
 import { Cdr } from './cdr.ts'
 import { type Core, replyFlow } from './core.ts'
@@ -21,12 +21,13 @@ import { type ListenSpec, Network } from './network.ts'
 import { Outgoing } from './outgoing.ts'
 import { cachingResolver, type Resolver, systemResolver } from './resolve.ts'
 import { SessionTimers } from './session-timers.ts'
-import { mayBeSoftphone } from './softphone-guess.ts'
+import { type Known, mayBeSoftphone } from './softphone-guess.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
 import type { Flow, HostPortOf } from './transport.ts'
 import { STREAM_LIMITS, type StreamLimits } from './transport-stream.ts'
 import type { TlsSettings } from './transport-tls.ts'
+import { belongsToCall, isOfCalls, looksLikeCall } from './trunk-request.ts'
 import { VERSION } from './version.ts'
 import { type AppFrame, leader } from './wire.ts'
 
@@ -82,6 +83,7 @@ export type SipServerStats = Readonly<SipServerCounters> & {
 }
 
 const RESPONSE_START = 'SIP/2.0 '
+const isResponse = (bytes: Buffer): boolean => bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
 const ORPHAN_GRACE_MS = 2000
 
 /** The embedded signalling server: SIP to the network, drachtio's protocol to applications. */
@@ -102,6 +104,7 @@ export class SipServer {
   readonly #incoming: Incoming
   readonly #outgoing: Outgoing
   readonly #orphans = new Set<NodeJS.Timeout>()
+  readonly #held: Known
   #allowed: AllowList
   readonly #gate: Gate
 
@@ -129,6 +132,10 @@ export class SipServer {
     const proved = (address: string): void => this.#gate.prove(address, performance.now())
     const parts = { log, network, resolver, dead, counters, udpMost, txns, dialogs, apps, timers, cdr, proved }
     this.#core = { ...parts, mayReach: may }
+    this.#held = {
+      hasDialog: request => dialogs.match(request) !== null,
+      hasTransaction: request => txns.find(request) !== null,
+    }
     const sessions = new SessionTimers(this.#core)
     this.#incoming = new Incoming(this.#core, sessions, options.secret)
     this.#outgoing = new Outgoing(this.#core, sessions)
@@ -189,10 +196,10 @@ export class SipServer {
   #takes(bytes: Buffer, { remote, reliable }: Flow, standing: SourceStanding): boolean {
     const nowMs = performance.now()
     // Responses are matched by branch and come from any host that we called.
-    const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
-    if (!isResponse && !this.#admits(standing)) return false
+    const answers = isResponse(bytes)
+    if (!answers && !this.#admits(standing)) return false
     if (standing === 'unrestricted') return true
-    const taken = isResponse
+    const taken = answers
       ? this.#gate.response(standing, remote.host, nowMs)
       : this.#gate.request(standing, remote.host, { reliable, opening: opensSomething(bytes) }, nowMs)
     if (!taken) this.counters.flooded += 1
@@ -206,12 +213,23 @@ export class SipServer {
 
   /** Scanners get no answer, so that they cannot detect the server. */
   #isScan(request: SipRequest): boolean {
-    const { dialogs, txns } = this.#core
-    const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
-    const hasTransaction = (asked: SipRequest): boolean => txns.find(asked) !== null
-    const scan = !mayBeSoftphone(request, { hasDialog, hasTransaction })
+    const scan = !mayBeSoftphone(request, this.#held)
     if (scan) this.counters.scanned += 1
     return scan
+  }
+
+  /** The standing of a source for this message: a trunk's sources may place calls, and are strangers for the rest. */
+  #standingFor(bytes: Buffer, address: string): SourceStanding {
+    const standing = standingOf(this.#allowed, address)
+    if (standing !== 'trunk' || isResponse(bytes) || looksLikeCall(bytes, this.#allowed!.contacts)) return standing
+    return standingBesideTrunks(this.#allowed!, address)
+  }
+
+  /** Corrects `#standingFor` for a parsed request. Returns null when it is over the limits that then apply. */
+  #correct(request: SipRequest, bytes: Buffer, flow: Flow, standing: SourceStanding): SourceStanding | null {
+    if (standing !== 'trunk' || belongsToCall(request, this.#allowed!.contacts, this.#held)) return standing
+    const corrected = standingBesideTrunks(this.#allowed!, flow.remote.host)
+    return this.#takes(bytes, flow, corrected) ? corrected : null
   }
 
   /** Catches every error: no message may bring the server down. */
@@ -228,19 +246,25 @@ export class SipServer {
   /** Returns false for bytes that are not SIP. */
   #message(bytes: Buffer, flow: Flow): boolean {
     const { host } = flow.remote
-    const standing = standingOf(this.#allowed, host)
+    const standing = this.#standingFor(bytes, host)
     if (!this.#takes(bytes, flow, standing)) return true
-    const unproven = this.#isUnproven(standing, host)
     const parsed = parseMessage(bytes)
     if (!parsed.ok) {
-      this.#malformed(parsed.error, flow, !unproven)
+      const { request } = parsed.error
+      const ofTrunk = standing !== 'trunk' || (request !== null && isOfCalls(request.method))
+      this.#malformed(parsed.error, flow, ofTrunk && !this.#isUnproven(standing, host))
       return parsed.error.code !== 'bad_start_line'
     }
-    const message = parsed.message.kind === 'request' ? stampVia(parsed.message, flow.remote) : parsed.message
-    if (message.kind === 'request' && unproven && this.#isScan(message)) return true
-    if (message.kind === 'request') this.#incoming.request(message, flow)
-    else if (!this.#core.txns.response(message, flow)) this.counters.strayResponses += 1
+    if (parsed.message.kind === 'request') this.#request(stampVia(parsed.message, flow.remote), bytes, flow, standing)
+    else if (!this.#core.txns.response(parsed.message, flow)) this.counters.strayResponses += 1
     return true
+  }
+
+  #request(request: SipRequest, bytes: Buffer, flow: Flow, guessed: SourceStanding): void {
+    const standing = this.#correct(request, bytes, flow, guessed)
+    if (standing === null) return
+    if (this.#isUnproven(standing, flow.remote.host) && this.#isScan(request)) return
+    this.#incoming.request(request, flow)
   }
 
   /**

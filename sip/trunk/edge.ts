@@ -83,7 +83,8 @@ class SipEdge implements Edge {
     const { log, clock, directory } = options
     const resolver = options.resolver ?? cachingResolver(systemResolver(), () => clock.now())
     const nextHops = new NextHopResolver(resolver, protocol => this.#spoken.size === 0 || this.#spoken.has(protocol))
-    this.#trunks = new Trunks(directory, { nextHops, clock, log }, () => this.#publishSources())
+    const { mayAdmit, mayReach } = options
+    this.#trunks = new Trunks(directory, { nextHops, clock, log, mayAdmit, mayReach }, () => this.#publishSources())
     this.#health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.#seen = new Traces(clock)
@@ -108,12 +109,11 @@ class SipEdge implements Edge {
         if (this.#keeps(id)) this.#reportStatus(this.#registrations.get(id) ?? unregistered)
       },
     })
-    const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
     const live = (id: string): string[] => this.#registrar.callIdOf(id)
-    this.#examiner = new Examiner({ agent, traces: this.#seen, clock, resolver, nextHops, live, mayReach })
-    const isTrusted = (address: string): boolean => isLoopback(address) || this.#fromTrunk(address)
+    const reach = mayReach === undefined ? {} : { mayReach }
+    this.#examiner = new Examiner({ agent, traces: this.#seen, clock, resolver, nextHops, live, ...reach })
     const phones = options.softphones
-    const known = { clock, log, meters, isTrusted }
+    const known = { clock, log, meters, isTrusted: isLoopback }
     this.#phones =
       phones === undefined
         ? null
@@ -253,10 +253,11 @@ class SipEdge implements Edge {
   }
 
   #onOptions(req: IncomingRequest, res: Reply): void {
-    // Strangers are admitted only for softphones, and a stranger that sends OPTIONS is usually not one.
-    if (this.#options.softphones?.directory.any() && !this.#fromTrunk(req.source_address))
-      this.#phones?.refuse(req, res)
-    else res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+    // A trunk's sources may place calls only, and a stranger that sends OPTIONS is usually not a softphone.
+    const pinged = isLoopback(req.source_address) && !this.#options.softphones?.directory.any()
+    if (pinged) res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+    else if (this.#phones === null) res.send(403)
+    else this.#phones.refuse(req, res)
   }
 
   #fromTrunk(address: string): boolean {
@@ -264,7 +265,8 @@ class SipEdge implements Edge {
   }
 
   #publishSources(): void {
-    this.#options.onAllowedSources?.(this.allowedSources())
+    const trunks = this.#trunks.allowedSources().map(source => `@${source}`)
+    this.#options.onAllowedSources?.(sourcesWith(trunks, this.#options.softphones?.directory ?? null))
   }
 
   async #dial(request: DialOptions): Promise<DialResult> {

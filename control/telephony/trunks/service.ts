@@ -7,7 +7,7 @@ import { time } from '../../platform/http/shapes.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { dialingRules, regionOf } from '../../platform/phone.ts'
-import { checkHosts } from './private-hosts.ts'
+import { checkHosts, checkSources } from './private-hosts.ts'
 import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
 import {
   countTrunks,
@@ -64,7 +64,8 @@ export async function createTrunk(
     ...(given(TrunkCreate.parse(input)) as TrunkInput),
   } as TrunkSettings
   check(settings)
-  checkHosts(deps.config.trunk_private_hosts, settings)
+  checkHosts(deps.config, settings)
+  checkSources(deps.config, settings.allowed_ips)
   const { numbers, password, ...trunk } = settings
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
@@ -92,7 +93,9 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
       before.password_sealed === null ? null : String(deps.sealer.open(before.password_sealed, associated(id)))
     const settings: TrunkSettings = { ...before, password: known, numbers: have, ...given(TrunkPatch.parse(patch)) }
     check(settings)
-    checkHosts(deps.config.trunk_private_hosts, settings)
+    checkHosts(deps.config, settings)
+    // Engines ignore sources that a trunk of an earlier version has; they must not stop other changes of it.
+    if (patch.allowed_ips !== undefined) checkSources(deps.config, patch.allowed_ips)
     const { numbers, password, ...trunk } = settings
     const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
     await updateTrunk(tx, ownerId, { ...before, ...trunk, password_sealed })

@@ -21,7 +21,7 @@ export interface SoftphoneRegistrarOptions {
   clock: Clock
   log: Log
   meters?: Pick<SipMeters, 'phones'>
-  /** Addresses that are never banned, such as those of trunks. */
+  /** Addresses that are never banned: those of this machine. */
   isTrusted(address: string): boolean
 }
 

@@ -25,17 +25,22 @@ export function chooseTrunk(candidates: readonly TrunkPlan[], dialed: readonly (
   return candidates.length === 1 ? { kind: 'trunk', trunk: first } : { kind: 'ambiguous', trunks: candidates }
 }
 
-function allowedBy(cidrs: readonly string[], source: string): boolean {
-  const family = source.includes(':') ? 'ipv6' : 'ipv4'
-  return cidrs.some(cidr => {
+/** One list per family: a list of both would match IPv4 addresses with IPv6 networks that embed them. */
+interface Sources {
+  ipv4: BlockList
+  ipv6: BlockList
+}
+
+function sourcesOf(cidrs: readonly string[]): Sources {
+  const sources = { ipv4: new BlockList(), ipv6: new BlockList() }
+  for (const cidr of cidrs) {
     const [address = '', bits] = cidr.split('/')
     const version = isIP(address)
-    if (version === 0) return false
-    const list = new BlockList()
-    const type = version === 6 ? 'ipv6' : 'ipv4'
-    list.addSubnet(address, bits === undefined ? (version === 6 ? 128 : 32) : Number(bits), type)
-    return type === family && list.check(source, family)
-  })
+    if (version === 0) continue
+    const family = version === 6 ? 'ipv6' : 'ipv4'
+    sources[family].addSubnet(address, bits === undefined ? (version === 6 ? 128 : 32) : Number(bits), family)
+  }
+  return sources
 }
 
 /** Milliseconds that an address stays allowed after DNS stopped returning it: calls from there continue. */
@@ -45,6 +50,10 @@ export interface TrunksParts {
   nextHops: Pick<NextHopResolver, 'addressesOf'>
   clock: Pick<Clock, 'now'>
   log: Log
+  /** True when calls may come from a source that a trunk lists; all when left out. */
+  mayAdmit?: ((network: string) => boolean) | undefined
+  /** True when a trunk may be at an address; anywhere when left out. */
+  mayReach?: ((address: string) => boolean) | undefined
 }
 
 export class Trunks {
@@ -54,6 +63,8 @@ export class Trunks {
   readonly #addresses = new Map<string, Map<string, number>>()
   /** Addresses by host name, from answers to our REGISTER. */
   readonly #learnt = new Map<string, Set<string>>()
+  /** Sources that each trunk lists, without those that it may not. A changed trunk is another object. */
+  readonly #listed = new WeakMap<TrunkPlan, { cidrs: readonly string[]; sources: Sources }>()
   readonly #stopWatching: () => void
   readonly #onAllowed: (cidrs: string[]) => void
   #announced = ''
@@ -129,17 +140,31 @@ export class Trunks {
   }
 
   #mayCall(trunk: TrunkPlan, source: string): boolean {
-    return allowedBy(trunk.allowed_ips, source) || this.#addressesOf(trunk).includes(source)
+    const family = source.includes(':') ? 'ipv6' : 'ipv4'
+    return this.#listedBy(trunk).sources[family].check(source, family) || this.#addressesOf(trunk).includes(source)
   }
 
+  /** Trunks of earlier versions may list more than a trunk may name today. */
+  #listedBy(trunk: TrunkPlan): { cidrs: readonly string[]; sources: Sources } {
+    const { mayAdmit = () => true } = this.#parts
+    const cidrs = this.#listed.get(trunk)?.cidrs ?? trunk.allowed_ips.filter(cidr => mayAdmit(cidr))
+    const listed = this.#listed.get(trunk) ?? { cidrs, sources: sourcesOf(cidrs) }
+    this.#listed.set(trunk, listed)
+    return listed
+  }
+
+  /** Addresses of the trunk's hosts. What a name resolves to is its owner's choice, so each address is checked. */
   #addressesOf(trunk: TrunkPlan): string[] {
+    const { mayReach = () => true } = this.#parts
     const learnt = namesOf(trunk).flatMap(host => (isIP(host) === 0 ? [...(this.#learnt.get(host) ?? [])] : [host]))
-    return [...learnt, ...urisOf(trunk).flatMap(uri => [...(this.#addresses.get(uri)?.keys() ?? [])])]
+    const resolved = urisOf(trunk).flatMap(uri => [...(this.#addresses.get(uri)?.keys() ?? [])])
+    return [...learnt, ...resolved].filter(address => mayReach(address))
   }
 
   /** All sources that may call, as CIDRs. The embedded server drops other messages without an answer. */
   allowedSources(): string[] {
-    return [...new Set(this.#source.all().flatMap(trunk => [...trunk.allowed_ips, ...this.#addressesOf(trunk)]))]
+    const sources = this.#source.all().flatMap(trunk => [...this.#listedBy(trunk).cidrs, ...this.#addressesOf(trunk)])
+    return [...new Set(sources)]
   }
 
   close(): void {

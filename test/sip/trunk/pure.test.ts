@@ -115,6 +115,21 @@ describe('which trunk a call is on', () => {
     expect(chooseTrunk([], [])).toEqual({ kind: 'unknown' })
   })
 
+  it('ignores sources that no trunk may list, and private addresses that a name resolves to', async () => {
+    const wide = trunkPlan(peer, { host: 'evil.example.com', allowed_ips: ['0.0.0.0/0', '37.20.4.0/24', '10.0.0.1'] })
+    const directory = { all: () => [wide], onChange: () => () => {} }
+    const parts = knowing({ 'evil.example.com': ['10.0.0.2', '203.0.113.9'] })
+    const mayReach = (address: string) => !address.startsWith('10.')
+    const all = new Trunks(directory, { ...parts, mayReach, mayAdmit: network => network === '37.20.4.0/24' })
+    await all.resolve()
+    all.learn('evil.example.com', '10.0.0.3')
+    expect(all.allowedSources()).toEqual(['37.20.4.0/24', '203.0.113.9'])
+    const sources = ['1.2.3.4', '10.0.0.1', '10.0.0.2', '10.0.0.3', '37.20.4.9', '203.0.113.9']
+    expect(sources.map(source => all.match(source, []).kind)).toEqual([
+      ...['unknown', 'unknown', 'unknown', 'unknown', 'trunk', 'trunk'],
+    ])
+  })
+
   it('tells each change of what may call, once', async () => {
     let list = [first]
     let changed = (): void => {}
