@@ -177,14 +177,15 @@ function rtpMedia({ config, clock, pacer, log }: Base): EdgeOptions['media'] {
 }
 
 function reportTrunkStatus({ bus, log }: Base, status: TrunkStatus): void {
-  const { trunkId, ownerId, registration, lastError } = status
+  const { trunkId, ownerId, registration, lastError, registrar } = status
+  const answer = registrar === undefined ? {} : { registrar }
   const hosts = status.hosts.map(({ optionsMs, targets, ...host }) => ({
     ...host,
     options_ms: optionsMs,
     targets: targets.map(({ optionsMs: targetMs, ...target }) => ({ ...target, options_ms: targetMs })),
   }))
   bus
-    .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, hosts })
+    .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, ...answer, hosts })
     .catch(error => log.warn({ err: error }, 'sending trunk status failed'))
 }
 

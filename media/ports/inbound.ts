@@ -26,6 +26,8 @@ export interface InboundOffer {
   /** IP address that the INVITE came from. */
   source: string
   trunkId: string | null
+  /** True when the called number decided which trunk it is. */
+  byNumber?: boolean
   /** Id of the authenticated softphone that calls; `trunkId` is then null. */
   softphoneId?: string
   /** Aborted when the caller gave up (CANCEL) or the transport died before the answer. */

@@ -12,7 +12,7 @@ const PING = /^OPTIONS sips?:([^@\s;>]+)@/
 
 export const isOfCalls = (method: string): boolean => OF_CALLS.has(method)
 
-/** The same decision before parsing, which `belongsToCall` corrects. `contacts`: users of our registrations. */
+/** A guess before parsing, which `belongsToCall` corrects. `contacts`: users of our registrations. */
 export function looksLikeCall(bytes: Buffer, contacts: ReadonlySet<string>): boolean {
   const head = bytes.toString('latin1', 0, LOOKED_AT)
   return LIKE_A_CALL.test(head) || contacts.has(PING.exec(head)?.[1] ?? '')

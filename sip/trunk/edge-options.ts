@@ -37,7 +37,8 @@ export interface EdgeOptions {
   metrics?: Metrics
   /**
    * Called when the allowed sources change, in the format of the embedded server's `--allow-file`: CIDRs with `@` before
-   * sources of trunks, `?` before strangers and `!` before denied strangers.
+   * sources of trunks, `?` before strangers and `!` before denied strangers; users of our registrations' contacts with
+   * `=`.
    */
   onAllowedSources?(lines: readonly string[]): unknown
   /**

@@ -21,6 +21,7 @@ import { OpenCallKeeper } from './requests/open-call-keeper.ts'
 import { RETRY_SOON } from './requests/outcome.ts'
 import { createAgent, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './requests/srf.ts'
 import { waitFor } from './requests/wait.ts'
+import { userOf } from './routing/address.ts'
 import { Trunks } from './routing/directory.ts'
 import { HostHealth, type HostStatus, hostsOf } from './routing/hosts.ts'
 import { NextHopResolver } from './routing/next-hop.ts'
@@ -255,9 +256,15 @@ class SipEdge implements Edge {
   #onOptions(req: IncomingRequest, res: Reply): void {
     // A trunk's sources may place calls only, and a stranger that sends OPTIONS is usually not a softphone.
     const pinged = isLoopback(req.source_address) && !this.#options.softphones?.directory.any()
-    if (pinged) res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+    if (pinged || this.#isRegistrar(req)) res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
     else if (this.#phones === null) res.send(403)
     else this.#phones.refuse(req, res)
+  }
+
+  /** True for a request to the contact of a registration, which only its registrar knows. */
+  #isRegistrar(req: IncomingRequest): boolean {
+    const trunk = this.#trunks.byContact(userOf(req.uri))
+    return trunk !== null && this.#trunks.mayCall(trunk, req.source_address)
   }
 
   #fromTrunk(address: string): boolean {
@@ -266,7 +273,9 @@ class SipEdge implements Edge {
 
   #publishSources(): void {
     const trunks = this.#trunks.allowedSources().map(source => `@${source}`)
-    this.#options.onAllowedSources?.(sourcesWith(trunks, this.#options.softphones?.directory ?? null))
+    const contacts = this.#trunks.contactUsers().map(user => `=${user}`)
+    const lines = sourcesWith(trunks, this.#options.softphones?.directory ?? null)
+    this.#options.onAllowedSources?.([...lines, ...contacts])
   }
 
   async #dial(request: DialOptions): Promise<DialResult> {

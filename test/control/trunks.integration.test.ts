@@ -72,8 +72,8 @@ test('rejects an invalid trunk', async () => {
   await expect(createTrunk(control.deps, owner.ownerId, { ...line, password: null })).rejects.toThrow(Problem)
   await expect(createTrunk(control.deps, owner.ownerId, { ...line, numbers: [owner.number] })).rejects.toThrow(Problem)
   await expect(createTrunk(control.deps, owner.ownerId, { ...line, allowed_ips: ['10.0.0.0/99'] })).rejects.toThrow()
-  // Otherwise its calls would go to any account that lists the number.
-  await expect(createTrunk(control.deps, other.ownerId, { ...line, numbers: [owner.number] })).rejects.toThrow(Problem)
+  // Another account's trunk may list it, which `number-owners` tests.
+  await expect(createTrunk(control.deps, other.ownerId, { ...line, numbers: [owner.number] })).resolves.toBeDefined()
   await expect(removeTrunk(control.deps, owner.ownerId, other.trunkId)).rejects.toThrow(Problem)
   await expect(patchTrunk(control.deps, owner.ownerId, other.trunkId, line)).rejects.toThrow(Problem)
 })

@@ -3,7 +3,7 @@ import { keyInInfo } from '../../../sip/trunk/legs/keys.ts'
 import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration/plan.ts'
 import { answerOfRefusal, outcomeOf, unansweredOutcome } from '../../../sip/trunk/requests/outcome.ts'
 import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/routing/address.ts'
-import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
+import { Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { callerNumber, ownNumber } from '../../../sip/trunk/routing/numbers.ts'
 import { hostsOnly, MemoryLog, trunkPlan } from './bench.ts'
@@ -106,13 +106,12 @@ describe('which trunk a call is on', () => {
   it('by source, then by number', () => {
     const all = trunks()
     expect(all.match('192.0.2.1', ['x'])).toEqual({ kind: 'trunk', trunk: first })
-    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second })
+    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second, byNumber: true })
     expect(all.match('198.51.100.8', ['222222222'])).toEqual({ kind: 'trunk', trunk: first })
     expect(all.match('198.51.100.7', ['999'])).toEqual({ kind: 'ambiguous', trunks: [first, second] })
     expect(all.match('2001:db8::5', [])).toEqual({ kind: 'trunk', trunk: second })
     expect(all.match('2001:db9::1', [])).toEqual({ kind: 'trunk', trunk: proxied })
     expect(all.match('203.0.113.9', [])).toEqual({ kind: 'unknown' })
-    expect(chooseTrunk([], [])).toEqual({ kind: 'unknown' })
   })
 
   it('ignores sources that no trunk may list, and private addresses that a name resolves to', async () => {

@@ -37,7 +37,7 @@ const words = [
   'credentials',
   'malformed',
   'own_number',
-  'number_taken',
+  'number_listed',
   'prefix_too_short',
   'private_address',
   'phone',
