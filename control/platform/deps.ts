@@ -53,6 +53,8 @@ export interface ControlConfig {
   allowed_prefixes: string[]
   /** Private addresses that trunks may have; all by default. */
   trunk_private_hosts: PrivateHosts
+  /** Project of the operator whose agent speaks `{{code}}` in verification calls; null: numbers cannot be verified. */
+  number_check_project: string | null
   /** Networks within which trunks may name any source in `allowed_ips`; none by default. */
   trunk_sources: string[]
   /** Addresses of this installation, which trunks may not have; none by default. */
@@ -102,6 +104,7 @@ export const defaultConfig: ControlConfig = {
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
   trunk_private_hosts: 'allow',
+  number_check_project: null,
   trunk_sources: [],
   own_addresses: () => new Set(),
   moderation: null,

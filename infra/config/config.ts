@@ -84,6 +84,11 @@ const Environment = z.object({
    */
   TRUNK_PRIVATE_HOSTS: readAs(text => readPrivateHosts(text.trim()), 'allow, deny, or addresses and CIDRs').optional(),
   /**
+   * Project of the operator's account whose agent calls a number to verify it and speaks `{{code}}`. Without it, numbers
+   * cannot be verified by a call.
+   */
+  NUMBER_CHECK_PROJECT: z.uuid().optional(),
+  /**
    * Networks of the operator within which trunks may list any source in `allowed_ips`. Others must be public, with a
    * prefix of /24 or longer (IPv4), /48 or longer (IPv6).
    */

@@ -185,14 +185,14 @@ class LiveCalls implements CallManager {
     const { bus, log, onRejected } = this.#options
     let answer: RequestAnswer<'call.admit'>
     try {
-      const { called, caller, source, trunkId, softphoneId, byNumber } = offer
+      const { called, caller, source, trunkId, softphoneId, decidedBy } = offer
       const { engine, boot } = bus
       const phone = softphoneId === undefined ? {} : { softphone_id: softphoneId }
       const request = {
         engine,
         boot,
         trunk_id: trunkId,
-        by_number: byNumber,
+        decided_by: decidedBy,
         ...phone,
         called,
         caller,

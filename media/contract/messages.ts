@@ -313,8 +313,8 @@ export const requests = {
       boot: z.string(),
       /** Null when no trunk matches the source. */
       trunk_id: z.uuid().nullable(),
-      /** True when the called number decided between trunks, rather than a registration. */
-      by_number: z.boolean().optional(),
+      /** Evidence for the trunk: a registration, or the called number alone. Left out for anything weaker. */
+      decided_by: z.enum(['registration', 'number']).optional(),
       /** The authenticated softphone that calls. */
       softphone_id: z.uuid().optional(),
       called: z.string(),

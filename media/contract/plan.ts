@@ -204,7 +204,7 @@ export type DialingRules = z.infer<typeof DialingRules>
 export const CodecName = z.enum(['PCMU', 'PCMA', 'G722', 'opus'])
 export type CodecName = z.infer<typeof CodecName>
 
-/** Evidence of whose a number is, for numbers that trunks of several accounts list. Times in epoch ms. */
+/** Evidence of whose a number is. Times in epoch ms. */
 export const NumberClaim = z.object({
   number: z.string(),
   listed_at: z.int(),
@@ -263,7 +263,7 @@ export const TrunkPlan = z.object({
   contact_user: z.string().nullable().default(null),
   /** Addresses of the registrar that accepted the trunk's account and has not rejected it since. */
   registrars: z.array(z.string()).default([]),
-  /** For the numbers that trunks of other accounts list, too. */
+  /** For the numbers that trunks of other accounts list, too, that were called, or verified. */
   claims: z.array(NumberClaim).default([]),
 })
 export type TrunkPlan = z.infer<typeof TrunkPlan>

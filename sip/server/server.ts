@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { mayReach, type PrivateHosts } from '../../media/shared/addresses.ts'
+import { mayReach, type OwnAddresses, type PrivateHosts } from '../../media/shared/addresses.ts'
+import { RefusalBook } from '../../media/shared/egress.ts'
+import { ownAddresses } from '../../media/shared/own-addresses.ts'
 import { formatHostPort } from '../text/grammar.ts'
 import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
@@ -24,7 +26,7 @@ import { SessionTimers } from './session-timers.ts'
 import { type Known, mayBeSoftphone } from './softphone-guess.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
-import type { Flow, HostPortOf } from './transport.ts'
+import { type Flow, type HostPortOf, isLoopback } from './transport.ts'
 import { STREAM_LIMITS, type StreamLimits } from './transport-stream.ts'
 import type { TlsSettings } from './transport-tls.ts'
 import { belongsToCall, isOfCalls, looksLikeCall } from './trunk-request.ts'
@@ -40,8 +42,10 @@ export interface SipServerOptions {
   /** Required to listen on TLS. */
   tls?: TlsSettings
   limits?: Partial<StreamLimits>
-  /** Non-public addresses that requests outside a dialog may be sent to; all when left out. */
+  /** Non-public addresses that messages may be sent to; all when left out. */
   privateHosts?: PrivateHosts
+  /** Addresses of this installation, which count as non-public; by default those of all interfaces. */
+  own?: OwnAddresses
   /** Bytes above which a request leaves over TCP in place of UDP (RFC 3261 §18.1.1). */
   udpMost?: number
   /** Addresses and networks that may send requests; null or absent admits everybody. */
@@ -105,6 +109,8 @@ export class SipServer {
   readonly #outgoing: Outgoing
   readonly #orphans = new Set<NodeJS.Timeout>()
   readonly #held: Known
+  readonly #own: OwnAddresses
+  readonly #refusals = new RefusalBook()
   #allowed: AllowList
   readonly #gate: Gate
 
@@ -119,6 +125,7 @@ export class SipServer {
     const apps = new Apps({
       secret: options.secret,
       version: VERSION,
+      refusals: () => this.#refusals.all(),
       hostports: () => ({ shown: network.hostports(true).join(','), local: network.hostports(false).join(',') }),
       events: { frame: (app, frame) => void this.#frame(app, frame), gone: app => this.#gone(app) },
       log,
@@ -126,12 +133,15 @@ export class SipServer {
     const resolver = options.resolver ?? cachingResolver(systemResolver())
     const txns = new Transactions(timers, replyFlow(network))
     const [dialogs, dead, udpMost] = [new DialogStore(), new DeadHosts(), options.udpMost ?? UDP_MOST]
-    const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
+    const hosts = options.privateHosts ?? 'allow'
+    this.#own = options.own ?? ownAddresses(options.externalIps)
+    const may = (address: string): boolean => mayReach(hosts, address, this.#own())
+    const blocked = (remote: HostPortOf): void => this.#blocked(remote)
     const cdr = new Cdr(apps)
     const { counters } = this
     const proved = (address: string): void => this.#gate.prove(address, performance.now())
     const parts = { log, network, resolver, dead, counters, udpMost, txns, dialogs, apps, timers, cdr, proved }
-    this.#core = { ...parts, mayReach: may }
+    this.#core = { ...parts, mayReach: may, blocked }
     this.#held = {
       hasDialog: request => dialogs.match(request) !== null,
       hasTransaction: request => txns.find(request) !== null,
@@ -147,7 +157,7 @@ export class SipServer {
     try {
       await network.listen(this.#options.listen, {
         message: (bytes, flow) => this.#guarded(bytes, flow),
-        admits: address => this.#admits(standingOf(this.#allowed, address)),
+        admits: address => this.#mayAnswer(address) && this.#admits(standingOf(this.#allowed, address)),
       })
       const admin = await apps.listen(this.#options.admin)
       const listen = network.bound().map(({ protocol, ...at }) => `${protocol}/${formatHostPort(at)}`)
@@ -206,6 +216,22 @@ export class SipServer {
     return taken
   }
 
+  /** Counts a message that was not sent because of its destination, and names the destination once. */
+  #blocked({ host, port }: HostPortOf): void {
+    this.counters.blocked += 1
+    if (this.#refusals.note('sip', host, port, Date.now())) {
+      this.#core.log.warn({ address: host, port }, 'destination address is not allowed')
+    }
+  }
+
+  /**
+   * False for a source that an answer must not go to. Programs of this machine are answered: the kernel drops packets
+   * from outside that claim its addresses.
+   */
+  #mayAnswer(host: string): boolean {
+    return this.#core.mayReach(host) || isLoopback(host) || this.#own().has(host)
+  }
+
   /** True for a stranger that has not proved to be one of our softphones. */
   #isUnproven(standing: SourceStanding, address: string): boolean {
     return standing === 'stranger' && !this.#gate.isProven(address, performance.now())
@@ -246,6 +272,10 @@ export class SipServer {
   /** Returns false for bytes that are not SIP. */
   #message(bytes: Buffer, flow: Flow): boolean {
     const { host } = flow.remote
+    if (!this.#mayAnswer(host)) {
+      this.#blocked(flow.remote)
+      return true
+    }
     const standing = this.#standingFor(bytes, host)
     if (!this.#takes(bytes, flow, standing)) return true
     const parsed = parseMessage(bytes)

@@ -70,7 +70,7 @@ test('a call reaches numbers of its own trunk only, also within an account', asy
 test('engines learn who listed, verified and was called on a number that several accounts list', async () => {
   const [a, b] = [await createTenant(control), await createTenant(control)]
   expect((await published(a.trunkId)).claims).toEqual([])
-  await ring(a, a.number, { by_number: true })
+  await ring(a, a.number, { decided_by: 'number' })
   await ring(a, a.number, { source: '203.0.113.9' })
   const before = await version()
   await b.call('PATCH', `/trunks/${b.trunkId}`, { numbers: [b.number, a.number] })
@@ -87,7 +87,7 @@ test('engines learn who listed, verified and was called on a number that several
   expect(await version()).toBe(before + 1)
   // The first call from a source is news for engines, later ones are not.
   await b.call('POST', `/projects/${b.projectId}/numbers`, { number: a.number, direction: 'in' })
-  for (let n = 0; n < 2; n++) await ring(b, a.number, { by_number: true, source: '203.0.113.66' })
+  for (let n = 0; n < 2; n++) await ring(b, a.number, { decided_by: 'number', source: '203.0.113.66' })
   expect(await version()).toBe(before + 2)
   expect(Object.keys((await published(b.trunkId)).claims[0]!.called)).toEqual(['203.0.113.66'])
 })

@@ -17,6 +17,7 @@ import { insertCall, lockCall, type NewCall, updateMissingVars } from '../call-s
 import { HOLD_SECONDS, tariffOfCall } from '../call-setup/tariff.ts'
 import { upsertContact } from '../contacts/sql.ts'
 import { holdSlot, passInbound } from '../gates/service.ts'
+import { mayBeVerificationCall } from '../numbers/pending.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { selectProjectByName, selectSoftphoneById } from '../softphones/sql.ts'
 import { noteNumberCall } from '../trunks/service.ts'
@@ -48,7 +49,7 @@ export async function admitCall(deps: Deps, request: RequestBody<'call.admit'>):
     const { tariff } = await passInbound(deps, wish.project.owner_id, wish.trunk_id)
     const admission = await takeIn(deps, tariff, wish)
     const { called: number, trunk_id: trunkId, project } = wish
-    if (request.by_number && trunkId !== null) {
+    if (request.decided_by === 'number' && trunkId !== null) {
       await noteNumberCall(deps, project.owner_id, { number, trunkId, source: request.source })
     }
     return admission
@@ -67,7 +68,10 @@ async function calledOverTrunk(deps: Deps, request: RequestBody<'call.admit'>): 
   const ownerId = await selectTrunkOwner(sql, trunk_id)
   if (!ownerId) return 'unknown_source'
   const called = toE164(request.called)
-  const project = called ? await projectOfNumber(deps, ownerId, called, trunk_id) : undefined
+  // A registration shows whose the number is; the number alone must not get the code that shows it.
+  const isHidden =
+    called && request.decided_by !== 'registration' && (await mayBeVerificationCall(deps, called, caller))
+  const project = called && !isHidden ? await projectOfNumber(deps, ownerId, called, trunk_id) : undefined
   return called && project ? { project, called, caller, trunk_id } : 'unknown_number'
 }
 

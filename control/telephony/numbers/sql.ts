@@ -6,11 +6,12 @@ export interface NumberRow {
   number: string
   trunk_id: string
   trunk_name: string
+  verified_at: Date | null
   bindings: { project_id: string; direction: 'in' | 'out' }[]
 }
 
 const selection = (db: Db) => db`
-  select numbers.id, numbers.number, numbers.trunk_id, trunks.name as trunk_name, coalesce(
+  select numbers.id, numbers.number, numbers.trunk_id, trunks.name as trunk_name, numbers.verified_at, coalesce(
     (select json_agg(json_build_object('project_id', project_id, 'direction', direction)
                      order by number_bindings.created_at, project_id, direction)
      from number_bindings where number_id = numbers.id), '[]') as bindings
@@ -32,6 +33,10 @@ export async function selectNumber(db: Db, ownerId: string, number: string): Pro
   const [row] = await db<NumberRow[]>`
     ${selection(db)} where numbers.owner_id = ${ownerId} and numbers.number = ${number}`
   return row
+}
+
+export async function updateVerified(db: Db, ownerId: string, id: string, at: Date): Promise<void> {
+  await db`update numbers set verified_at = ${at} where owner_id = ${ownerId} and id = ${id}`
 }
 
 /** Keeps an existing binding; the caller checks its project. */

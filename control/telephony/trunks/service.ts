@@ -43,7 +43,7 @@ const MOST_TRUNKS = 100
 const associated = (id: string) => `trunk:${id}`
 
 /** The engines get the change within a second, or as soon as Redis is reachable. */
-async function changed(deps: Pick<Deps, 'boss'>, tx: Tx): Promise<void> {
+export async function announceTrunks(deps: Pick<Deps, 'boss'>, tx: Tx): Promise<void> {
   await raiseVersion(tx)
   await enqueue(deps, tx, 'trunks.publish', {})
 }
@@ -83,7 +83,7 @@ export async function createTrunk(
     if ((await countTrunks(tx, ownerId)) >= MOST_TRUNKS) throw limitReached(MOST_TRUNKS, 'trunks')
     await insertTrunk(tx, { ...trunk, id, owner_id: ownerId, password_sealed, created_at })
     await addNumbers(tx, ownerId, id, numbers, created_at)
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
     const answer = await viewOf(tx, ownerId, id)
     await save(tx, answer)
     return answer
@@ -116,7 +116,7 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
       numbers.filter(number => !have.includes(number)),
       wallDate(deps),
     )
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
     return viewOf(tx, ownerId, id)
   })
 }
@@ -160,7 +160,7 @@ export async function getTrunk(deps: Pick<Deps, 'sql'>, ownerId: string, id: str
 export async function removeTrunk(deps: Ports, ownerId: string, id: string): Promise<void> {
   await withJobs(deps, async tx => {
     if (!(await deleteTrunk(tx, ownerId, id))) throw notFound()
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
   })
 }
 
@@ -181,7 +181,7 @@ export async function noteNumberCall(
   call: { number: string; trunkId: string; source: string },
 ): Promise<void> {
   await withJobs(deps, async tx => {
-    if (await insertNumberCall(tx, ownerId, { ...call, at: wallDate(deps) })) await changed(deps, tx)
+    if (await insertNumberCall(tx, ownerId, { ...call, at: wallDate(deps) })) await announceTrunks(deps, tx)
   })
 }
 
@@ -272,6 +272,6 @@ async function noteRegistrar(
     if (address === null ? known.length === 0 : known.includes(address)) return
     const registrars = address === null ? [] : [address, ...known].slice(0, MOST_REGISTRARS)
     await updateRegistrars(tx, ownerId, { id: trunkId, registrars, registered_account: account })
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
   })
 }

@@ -187,7 +187,10 @@ export async function lockPublishing(tx: Tx): Promise<void> {
 
 const epochMs = (db: Db, column: string) => db`floor(extract(epoch from ${db(column)}) * 1000)::bigint`
 
-/** Claims to the numbers that several accounts list. */
+/**
+ * Claims to numbers: for those that several accounts list, that were called, or verified. Another number may be dialled
+ * in the same way, in the national form of another country, so calls count even if no other account lists the number.
+ */
 const claims = (db: Db) => db`
   coalesce((
     select json_agg(json_build_object(
@@ -197,8 +200,11 @@ const claims = (db: Db) => db`
       'called', (
         select coalesce(json_object_agg(source, ${epochMs(db, 'first_at')}), '{}') from number_calls
         where number_id = numbers.id)))
-    from numbers where numbers.trunk_id = trunks.id and exists (
-      select 1 from numbers other where other.number = numbers.number and other.owner_id <> numbers.owner_id)
+    from numbers where numbers.trunk_id = trunks.id and (
+      numbers.verified_at is not null
+      or exists (select 1 from number_calls where number_id = numbers.id)
+      or exists (
+        select 1 from numbers other where other.number = numbers.number and other.owner_id <> numbers.owner_id))
   ), '[]') as claims`
 
 type Published = WithNumbers & { claims: NumberClaim[] }

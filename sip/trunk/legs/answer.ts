@@ -42,8 +42,8 @@ export function takeInvite(
     return null
   }
   const trunk = match.kind === 'trunk' ? match.trunk : null
-  const byNumber = match.kind === 'trunk' && match.byNumber === true
-  return take(context, { trunk, called: calledNumber(dialed, trunk), byNumber }, req, res)
+  const decidedBy = match.kind === 'trunk' ? match.by : undefined
+  return take(context, { trunk, called: calledNumber(dialed, trunk), decidedBy }, req, res)
 }
 
 /** Like takeInvite, for a call of an authenticated softphone. */
@@ -67,7 +67,7 @@ interface Source {
   trunk: TrunkPlan | null
   softphone?: SoftphonePlan
   called: string
-  byNumber?: boolean
+  decidedBy?: InboundOffer['decidedBy'] | undefined
 }
 
 function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
@@ -114,7 +114,7 @@ class Offer implements InboundOffer {
   readonly caller: string
   readonly source: string
   readonly trunkId: string | null
-  readonly byNumber: boolean
+  readonly decidedBy?: 'registration' | 'number'
   readonly softphoneId?: string
   readonly signal: AbortSignal
   readonly #context: TrunkContext
@@ -131,7 +131,7 @@ class Offer implements InboundOffer {
 
   constructor(
     context: TrunkContext,
-    { trunk, softphone, called, byNumber = false }: Source,
+    { trunk, softphone, called, decidedBy }: Source,
     wishes: MediaPreferences,
     req: IncomingRequest,
     res: Reply,
@@ -149,7 +149,7 @@ class Offer implements InboundOffer {
     this.caller = softphone?.username ?? callerNumber(caller, trunk?.dialing ?? null)
     this.source = req.source_address
     this.trunkId = trunk?.id ?? null
-    this.byNumber = byNumber
+    if (decidedBy !== undefined) this.decidedBy = decidedBy
     this.signal = this.#gone.signal
     const untrack = context.track({ lost: () => this.#gone.abort() })
     const callId = req.get('Call-ID') ?? ''

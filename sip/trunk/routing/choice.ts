@@ -9,8 +9,8 @@ import { accountDomain, accountUser } from './identity.ts'
 import { ownNumber } from './numbers.ts'
 
 export type Match =
-  /** `byNumber`: the called number decided. */
-  | { kind: 'trunk'; trunk: TrunkPlan; byNumber?: true }
+  /** `by`: what showed the trunk; left out for anything weaker. */
+  | { kind: 'trunk'; trunk: TrunkPlan; by?: 'registration' | 'number' }
   /** Trunks of one carrier, and the call names nothing of any of them. */
   | { kind: 'ambiguous'; trunks: readonly TrunkPlan[] }
   | { kind: 'unknown' }
@@ -38,9 +38,9 @@ export function chooseTrunk(candidates: readonly TrunkPlan[], call: CallFacts): 
   const registered = candidates.filter(trunk => nearness(trunk, call) > 0)
   for (const name of names) {
     const known = byContact(candidates, name) ?? byAccount(registered, name, call)
-    if (known !== undefined) return { kind: 'trunk', trunk: known }
+    if (known !== undefined) return { kind: 'trunk', trunk: known, by: 'registration' }
     const owning = byNumber(candidates, name, call)
-    if (owning !== undefined) return { kind: 'trunk', trunk: owning, byNumber: true }
+    if (owning !== undefined) return { kind: 'trunk', trunk: owning, by: 'number' }
   }
   for (const name of names) {
     const claimed = byAccount(candidates, name, call)
@@ -74,7 +74,15 @@ function byAccount(trunks: readonly TrunkPlan[], name: string, call: CallFacts):
   const named = trunks.filter(trunk => isAccount(trunk, name))
   const isRealm = (trunk: TrunkPlan): boolean =>
     [trunk.realm, accountDomain(trunk)].some(realm => realm !== null && call.domains.includes(realm.toLowerCase()))
-  return best(named, [nearest(call), preferring(isRealm), preferring(trunk => ownsAny(trunk, call)), earlier])
+  // A registrar checks the password of the user name; whether the account may have another name, few check.
+  const isUser = ({ username }: TrunkPlan): boolean => username !== null && bare(username) === bare(name)
+  return best(named, [
+    nearest(call),
+    preferring(isUser),
+    preferring(isRealm),
+    preferring(trunk => ownsAny(trunk, call)),
+    earlier,
+  ])
 }
 
 /** Names with letters are accounts, whatever digits they contain. */

@@ -19,11 +19,14 @@ interface Sources {
 function sourcesOf(cidrs: readonly string[]): Sources {
   const sources = { ipv4: new BlockList(), ipv6: new BlockList() }
   for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/')
+    const [named = '', bits] = cidr.split('/')
+    const mapped = /^::ffff:([\d.]+)$/i.exec(named)?.[1]
+    const address = mapped ?? named
     const version = isIP(address)
     if (version === 0) continue
     const family = version === 6 ? 'ipv6' : 'ipv4'
-    sources[family].addSubnet(address, bits === undefined ? (version === 6 ? 128 : 32) : Number(bits), family)
+    const most = version === 6 ? 128 : 32
+    sources[family].addSubnet(address, bits === undefined ? most : Number(bits) - (mapped ? 96 : 0), family)
   }
   return sources
 }

@@ -49,6 +49,14 @@ describe('the trunk of a call', () => {
     expect(choose([byAddress, number], [NUMBER])).toBe(number)
   })
 
+  it('is the one with that user name, not one that registers under that name with another account', () => {
+    const [b, a] = [registered({ username: 'acctB', from_user: 'acctA' }), registered({ username: 'acctA' })]
+    expect(choose([b, a], ['acctA'])).toBe(a)
+    expect(choose([registered({ username: '4711', from_user: 'office' }), a], ['office'])).toMatchObject({
+      from_user: 'office',
+    })
+  })
+
   it('is not the one that a registrar elsewhere accepted', () => {
     const [a, b] = [registered({ username: 'acctA' }), trunk({ username: 'acctA', registrars: ['203.0.113.66'] })]
     expect(choose([b, a], ['acctA'])).toBe(a)
@@ -98,6 +106,14 @@ describe('a number that several accounts list', () => {
     const a = trunk(claim({ listed_at: 5000, called: { [CARRIER]: 6000 } }))
     const b = registered({ ...claim({ called: { '203.0.113.66': 1, [CARRIER]: 7000 } }) })
     expect(choose([b, a], [NUMBER])).toBe(a)
+  })
+
+  it('stays so if another number would be dialled in the same way', () => {
+    const us = { calling_code: '1', national_prefix: '1', international_prefix: '011' }
+    const ru = { calling_code: '7', national_prefix: '8', international_prefix: '810' }
+    const a = trunk({ ...claim({ called: { [CARRIER]: 6000 } }), dialing: us })
+    const b = registered({ numbers: ['+72025550177'], dialing: ru })
+    expect(choose([b, a], ['2025550177'])).toBe(a)
   })
 
   it('is of whoever is registered there, if it has had no calls', () => {

@@ -106,7 +106,7 @@ describe('which trunk a call is on', () => {
   it('by source, then by number', () => {
     const all = trunks()
     expect(all.match('192.0.2.1', ['x'])).toEqual({ kind: 'trunk', trunk: first })
-    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second, byNumber: true })
+    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second, by: 'number' })
     expect(all.match('198.51.100.8', ['222222222'])).toEqual({ kind: 'trunk', trunk: first })
     expect(all.match('198.51.100.7', ['999'])).toEqual({ kind: 'ambiguous', trunks: [first, second] })
     expect(all.match('2001:db8::5', [])).toEqual({ kind: 'trunk', trunk: second })
