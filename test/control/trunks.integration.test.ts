@@ -103,7 +103,7 @@ test('lists, binds and unbinds numbers, with or without the plus', async () => {
   const second = await createProject(control.deps, owner.ownerId, { name: 'B', language: 'en' })
   const bind = (project: string, direction: string, what = number) =>
     owner.call('POST', `/projects/${project}/numbers`, { number: what, direction })
-  const view = { number, trunk_id: owner.trunkId, trunk_name: 'Carrier' }
+  const view = { number, trunk_id: owner.trunkId, trunk_name: 'Carrier', verified: false }
   expect((await owner.call('GET', '/numbers')).body).toEqual({
     items: [{ ...view, status: 'unbound', bindings: [] }],
     total: 1,
