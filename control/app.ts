@@ -51,6 +51,7 @@ import { createDialer } from './telephony/calls/dialer.ts'
 import { callRoutes } from './telephony/calls/routes.ts'
 import { contactRoutes } from './telephony/contacts/routes.ts'
 import { doNotCallRoutes } from './telephony/do-not-call/routes.ts'
+import { numberVerificationRoutes } from './telephony/number-verification/routes.ts'
 import { numberRoutes } from './telephony/numbers/routes.ts'
 import { createRoomSweep } from './telephony/realtime/reconcile.ts'
 import { realtimeRoutes } from './telephony/realtime/routes.ts'
@@ -113,6 +114,7 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
     trunkRoutes(scope, deps)
     softphoneRoutes(scope, deps)
     numberRoutes(scope, deps)
+    numberVerificationRoutes(scope, deps)
     callRoutes(scope, deps, eraseCall)
     realtimeRoutes(scope, deps)
     contactRoutes(scope, deps)

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import type { PgBoss } from 'pg-boss'
 import type { ControlBus } from '../../media/bus/control-bus.ts'
 import type { Sealer } from '../../media/contract/seal.ts'
-import type { PrivateHosts } from '../../media/shared/addresses.ts'
+import type { OwnAddresses, PrivateHosts } from '../../media/shared/addresses.ts'
 import type { Blobs } from '../../media/shared/blobs.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Fetch } from '../../media/shared/fetch.ts'
@@ -53,6 +53,12 @@ export interface ControlConfig {
   allowed_prefixes: string[]
   /** Private addresses that trunks may have; all by default. */
   trunk_private_hosts: PrivateHosts
+  /** Project of the operator whose agent speaks `{{code}}` in verification calls; null: numbers cannot be verified. */
+  number_check_project: string | null
+  /** Networks within which trunks may name any source in `allowed_ips`; none by default. */
+  trunk_sources: string[]
+  /** Addresses of this installation, which trunks may not have; none by default. */
+  own_addresses: OwnAddresses
   /** OpenAI-compatible moderation endpoint, asked after the built-in rules; null: only the built-in rules apply. */
   moderation: { url: string; key: string | null } | null
   /** Milliseconds after which an admitted inbound call that has not started fails; 5000 by default. */
@@ -98,6 +104,9 @@ export const defaultConfig: ControlConfig = {
   blocked_prefixes: ['+870', '+878', '+881', '+882', '+883', '+888', '+979'],
   allowed_prefixes: [],
   trunk_private_hosts: 'allow',
+  number_check_project: null,
+  trunk_sources: [],
+  own_addresses: () => new Set(),
   moderation: null,
   admission_expiry_ms: 5000,
   reap_after_ms: 75_000,

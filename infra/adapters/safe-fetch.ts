@@ -9,7 +9,8 @@ import { isIP } from 'node:net'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createUnzip } from 'node:zlib'
 import { Agent, type Dispatcher, fetch as undiciFetch, request as undiciRequest } from 'undici'
-import { isPublic } from '../../media/shared/addresses.ts'
+import { canonical, isPublic, type OwnAddresses } from '../../media/shared/addresses.ts'
+import type { EgressGuard } from '../../media/shared/egress.ts'
 import { type Fetch, FetchError, type FetchRequest, type FetchResponse } from '../../media/shared/fetch.ts'
 
 export { isPublic }
@@ -17,9 +18,16 @@ export { isPublic }
 export interface SafeFetchOptions {
   /** `host:port`, matched exactly against the URL. */
   allow: readonly string[]
+  /** Addresses of this installation, refused like private ones; none when left out. */
+  own?: OwnAddresses
+  /** Counts what is refused. */
+  egress?: Pick<EgressGuard, 'refused'>
   /** Returns all addresses of a name; tests inject it. */
   resolve?: (host: string) => Promise<string[]>
 }
+
+/** Options that are the same for all requests of a process. */
+export type Guarded = Pick<SafeFetchOptions, 'own' | 'egress'>
 
 const DEFAULT_PORTS: Record<string, string> = { 'http:': '80', 'https:': '443' }
 /** Headers that contain no secret and may follow a redirect to another origin. */
@@ -34,10 +42,14 @@ function createPin(options: SafeFetchOptions): Pin {
   return async url => {
     const host = url.hostname.replace(/^\[|\]$/g, '')
     const addresses = isIP(host) ? [host] : await resolveName(resolve, host)
-    if (allowed.has(`${host}:${url.port || DEFAULT_PORTS[url.protocol]}`)) return addresses[0]!
+    const port = url.port || DEFAULT_PORTS[url.protocol]
+    if (allowed.has(`${host}:${port}`)) return addresses[0]!
     // One private address among several is enough to refuse: which one is connected to must not be a matter of luck.
-    if (!addresses.every(isPublic)) throw new FetchError('blocked_address', 'The address is not public')
-    return addresses[0]!
+    const own = options.own?.() ?? new Set()
+    const refused = addresses.find(address => !isPublic(address) || own.has(canonical(address)))
+    if (refused === undefined) return addresses[0]!
+    options.egress?.refused('http', refused, Number(port))
+    throw new FetchError('blocked_address', 'The address is not public')
   }
 }
 

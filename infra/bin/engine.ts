@@ -15,7 +15,6 @@ import { createRecorder, type RecorderOptions } from '../../media/recording/reco
 import { dtlsIdentity } from '../../media/rtp/dtls-crypto.ts'
 import { createPacer, type Pacer } from '../../media/rtp/pacer.ts'
 import { openRtp } from '../../media/rtp/session.ts'
-import { mayReach } from '../../media/shared/addresses.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
 import { selfSigned } from '../../sip/server/self-signed.ts'
@@ -23,6 +22,7 @@ import { type EdgeOptions, needsOwner, openEdge, type TrunkStatus } from '../../
 import { writeAllowedSources } from '../adapters/allowed-sources.ts'
 import { createBlobs, spoolFolder } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
+import { openEgress } from '../adapters/egress.ts'
 import { openEventOutbox } from '../adapters/event-outbox.ts'
 import { createLog } from '../adapters/log.ts'
 import { openMetrics } from '../adapters/metrics.ts'
@@ -34,6 +34,7 @@ import { openTracing } from '../adapters/tracing.ts'
 import { type Config, readConfig } from '../config/config.ts'
 import { createProviders } from '../models/providers.ts'
 import { openRedis, required } from '../wiring/parts.ts'
+import { ownAddressesOf, reachOf, sourcesOf } from '../wiring/reach.ts'
 import { runUntilStopped } from './run-until-stopped.ts'
 
 const READY_MS = 15_000
@@ -82,6 +83,9 @@ async function openBase(config: Config) {
   const bus = createEngineBus({ redis, sealer, engine, clock, log, outbox, prefix: config.REDIS_PREFIX })
   await bus.recover()
   const counted = await openMetrics(config)
+  const own = ownAddressesOf(config)
+  const mayReach = reachOf(config, own)
+  const egress = openEgress({ mayReach, metrics: counted.metrics, clock, log, redis, prefix: config.REDIS_PREFIX })
   const spans = await openTracing(config, { name: 'engine', instance: engine, clock, log })
   return {
     config,
@@ -91,8 +95,12 @@ async function openBase(config: Config) {
     bus,
     counted,
     spans,
+    own,
+    mayReach,
+    guarded: { own, egress: egress.guard },
     pacer: createPacer(clock),
     async close() {
+      egress.close()
       await bus.close()
       redis.disconnect()
       await Promise.all([counted.close(), spans.close()])
@@ -116,7 +124,7 @@ function openMedia({ config, clock, log, bus }: Base) {
  * the leases change; until it is open there is nothing to sync.
  */
 async function openSignalling(base: Base, calls: Calls) {
-  const { config, clock, log, bus, counted } = base
+  const { config, clock, log, bus, counted, own, mayReach } = base
   const directory = await bus.trunks()
   const softphones = config.SOFTPHONES === 'on' ? await bus.softphones() : null
   const openCalls = await keepOpenCalls(join(spoolFolder(config), 'calls'), log)
@@ -142,7 +150,8 @@ async function openSignalling(base: Base, calls: Calls) {
     mayRegister: id => leases.holds(id),
     pace: bus.pace,
     metrics: counted.metrics,
-    mayReach: address => mayReach(config.TRUNK_PRIVATE_HOSTS, address),
+    mayReach,
+    mayAdmit: sourcesOf(config, own),
     onTrunkStatus: status => reportTrunkStatus(base, status),
     referSilenceMs: config.REFER_SILENCE_SECONDS * 1000,
     calls: openCalls,
@@ -162,27 +171,28 @@ async function openSignalling(base: Base, calls: Calls) {
   }
 }
 
-function rtpMedia({ config, clock, pacer, log }: Base): EdgeOptions['media'] {
+function rtpMedia({ config, clock, pacer, log, guarded: { egress } }: Base): EdgeOptions['media'] {
   const host = config.RTP_HOST ?? config.SIP_HOST
   const ports = { min: config.RTP_PORT_MIN, max: config.RTP_PORT_MAX }
   // The DTLS certificate of this process: signalling sends its fingerprint with each call.
   const identity = dtlsIdentity(selfSigned(clock.wall()))
   return {
-    open: () => openRtp({ host, ports, clock, pacer, log, identity }),
+    open: () => openRtp({ host, ports, clock, pacer, log, identity, egress }),
     advertise: config.RTP_PUBLIC_HOST ?? null,
     fingerprint: identity.fingerprint,
   }
 }
 
 function reportTrunkStatus({ bus, log }: Base, status: TrunkStatus): void {
-  const { trunkId, ownerId, registration, lastError } = status
+  const { trunkId, ownerId, registration, lastError, registrar } = status
+  const answer = registrar === undefined ? {} : { registrar }
   const hosts = status.hosts.map(({ optionsMs, targets, ...host }) => ({
     ...host,
     options_ms: optionsMs,
     targets: targets.map(({ optionsMs: targetMs, ...target }) => ({ ...target, options_ms: targetMs })),
   }))
   bus
-    .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, hosts })
+    .emitTrunkStatus({ trunk_id: trunkId, owner_id: ownerId, registration, last_error: lastError, ...answer, hosts })
     .catch(error => log.warn({ err: error }, 'sending trunk status failed'))
 }
 
@@ -207,7 +217,7 @@ function showGauges({ config, counted }: Base, calls: Calls, { edge }: Signallin
 }
 
 async function openCalls(base: Base, { speech, recorder }: Media, { edge }: Signalling): Promise<CallManager> {
-  const { config, clock, log, bus, sealer, pacer, counted, spans } = base
+  const { config, clock, log, bus, sealer, pacer, counted, spans, guarded } = base
   const shed = counted.metrics.counter({
     name: 'parley_inbound_shed_total',
     help: 'Inbound calls shed for lack of resources, by reason.',
@@ -225,8 +235,8 @@ async function openCalls(base: Base, { speech, recorder }: Media, { edge }: Sign
     clock,
     log,
     vad: speech.vad,
-    ...createProviders({ config, offline: speech, clock, log }),
-    fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
+    ...createProviders({ config, offline: speech, clock, log, guarded }),
+    fetch: createSafeFetch({ ...guarded, allow: config.FETCH_ALLOW }),
     recorder,
     ...(config.EDGE_LOG_DIR ? { replayLog: createReplayLog(config.EDGE_LOG_DIR, log) } : {}),
     capacity: config.ENGINE_CAPACITY,

@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 import { cpus, homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { isPublic, type PrivateHosts, readPrivateHosts } from '../../media/shared/addresses.ts'
+import { isNetwork, isPublic, type PrivateHosts, readPrivateHosts } from '../../media/shared/addresses.ts'
 import { bareHost, isLoopback } from './hosts.ts'
 import { readMailbox, readSmtpUrl } from './mail.ts'
 
@@ -83,6 +83,16 @@ const Environment = z.object({
    * `allow`.
    */
   TRUNK_PRIVATE_HOSTS: readAs(text => readPrivateHosts(text.trim()), 'allow, deny, or addresses and CIDRs').optional(),
+  /**
+   * Project of the operator's account whose agent calls a number to verify it and speaks `{{code}}`. Without it, numbers
+   * cannot be verified by a call.
+   */
+  NUMBER_CHECK_PROJECT: z.uuid().optional(),
+  /**
+   * Networks of the operator within which trunks may list any source in `allowed_ips`. Others must be public, with a
+   * prefix of /24 or longer (IPv4), /48 or longer (IPv6).
+   */
+  TRUNK_SOURCES: list.refine(networks => networks.every(isNetwork), 'addresses and CIDRs'),
   /** File that engines write the allowed SIP sources to, for `--allow-file` of the SIP server; `npm start` sets it. */
   SIP_ALLOW_FILE: z.string().optional(),
   /** Seconds of silence after an accepted REFER before we ask the carrier whether the call still exists. */

@@ -1,11 +1,14 @@
 /** Findings about Redis and the messages waiting on the bus. */
 import { Redis } from 'ioredis'
 import { createControlBus } from '../../media/bus/control-bus.ts'
+import { readRefusals } from '../../media/bus/egress-refusals.ts'
 import { busKeys } from '../../media/bus/keys.ts'
 import { type BusAges, readBusAges, type StreamAge } from '../../media/bus/stream-ages.ts'
 import type { Heartbeat } from '../../media/contract/messages.ts'
 import { createSealer } from '../../media/contract/seal.ts'
+import type { EgressRefusal } from '../../media/shared/egress.ts'
 import { createLog } from '../adapters/log.ts'
+import { judgeRefusals } from './addresses.ts'
 import { judgeEngines } from './engines.ts'
 import {
   ANSWER_MS,
@@ -40,6 +43,8 @@ export interface BusFound {
   nowMs: number
   /** True when control has published trunks, and whether our secret opens them. */
   trunks: 'none' | 'opened' | 'sealed otherwise'
+  /** Destinations that engines and control sent nothing to. */
+  refusals: readonly EgressRefusal[]
 }
 
 export interface RedisOptions {
@@ -63,7 +68,8 @@ export async function examineRedis(options: RedisOptions): Promise<Finding[]> {
   try {
     const findings = judgeRedis(await inTime(look(redis, place)))
     const bus = await inTime(lookAtBus(redis, options))
-    return [...findings, ...judgeBus(bus), ...judgeEngines(bus, options.wantsRooms)]
+    const refused = judgeRefusals(bus.refusals, bus.nowMs)
+    return [...findings, ...judgeBus(bus), ...judgeEngines(bus, options.wantsRooms), ...refused]
   } catch (error) {
     return [unreachable(place, failure ?? error)]
   } finally {
@@ -100,11 +106,12 @@ async function lookAtBus(redis: Redis, { prefix, secret }: RedisOptions): Promis
   const log = createLog('doctor', 'silent')
   const sealer = createSealer(secret ?? '')
   const bus = createControlBus({ redis, sealer, consumer: 'doctor', log, prefix })
-  const [ages, engines, sealed, [seconds]] = await Promise.all([
+  const [ages, engines, sealed, [seconds], refusals] = await Promise.all([
     readBusAges(redis, prefix),
     bus.engines(),
     redis.get(busKeys(prefix).trunks),
     redis.time(),
+    readRefusals(redis, prefix),
   ])
   const opens = (text: string) => {
     try {
@@ -115,7 +122,7 @@ async function lookAtBus(redis: Redis, { prefix, secret }: RedisOptions): Promis
     }
   }
   const trunks = sealed === null ? 'none' : secret === null || opens(sealed) ? 'opened' : 'sealed otherwise'
-  return { ages, engines, nowMs: Number(seconds) * 1000, trunks }
+  return { ages, engines, nowMs: Number(seconds) * 1000, trunks, refusals }
 }
 
 export function judgeRedis({ place, tookMs, skewMs, info }: RedisFound): Finding[] {

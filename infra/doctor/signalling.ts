@@ -1,20 +1,27 @@
 /** Findings about the SIP server. Connects as an application does, takes no calls and disconnects. */
 import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
+import type { EgressRefusal } from '../../media/shared/egress.ts'
+import { isEmbedded } from '../../sip/server/version.ts'
 import { encodeFrame, FrameDecoder } from '../../sip/server/wire.ts'
 import { bareHost, isLoopback } from '../config/hosts.ts'
+import { judgeRefusals } from './addresses.ts'
 import { ANSWER_MS, about, type Finding, failureOf, inTime } from './finding.ts'
 
 const say = about('SIP server')
 /** Bytes; longer than any answer to `authenticate`. */
 const LONGEST = 64 * 1024
 
-export type Greeting = { accepted: true; addresses: string[]; version: string | null } | { accepted: false }
+export type Greeting =
+  | { accepted: true; addresses: string[]; version: string | null; refusals?: EgressRefusal[] }
+  | { accepted: false }
 
 export async function examineSignalling(where: { host: string; port: number; secret: string }): Promise<Finding[]> {
   const place = `${where.host}:${where.port}`
   try {
-    return judgeSignalling(place, await inTime(greet(where)))
+    const greeting = await inTime(greet(where))
+    const refusals = greeting.accepted ? (greeting.refusals ?? []) : []
+    return [...judgeSignalling(place, greeting), ...judgeRefusals(refusals, Date.now())]
   } catch (error) {
     const todo = 'Start the SIP server, or correct DRACHTIO_HOST and DRACHTIO_PORT. Without it there are no SIP calls.'
     return [say.error(`${place}: ${failureOf(error)}.`, todo)]
@@ -45,17 +52,26 @@ function greet({ host, port, secret }: { host: string; port: number; secret: str
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, timeout: ANSWER_MS })
     const decoder = new FrameDecoder(LONGEST)
-    const id = randomUUID()
+    const [id, asked] = [randomUUID(), randomUUID()]
+    let greeting: Greeting = { accepted: false }
+    const finish = (found: Greeting): void => {
+      resolve(found)
+      socket.destroy()
+    }
+    const answered = (to: string | undefined, answer: string[]): void => {
+      if (to === id) greeting = read(answer)
+      if (to === id && knowsRefusals(greeting)) socket.write(encodeFrame(asked, 'refusals'))
+      else if (to === id) finish(greeting)
+      else if (to === asked)
+        finish({ ...greeting, ...(answer[0] === 'OK' ? { refusals: JSON.parse(answer[1]!) } : {}) })
+    }
     socket.once('connect', () => socket.write(encodeFrame(id, `authenticate|${secret}|`)))
     socket.on('data', chunk => {
       try {
-        const answer = decoder
-          .push(chunk)
-          .map(frame => frame.toString('latin1').split('|'))
-          .find(([, type, to]) => type === 'response' && to === id)
-        if (!answer) return
-        resolve(read(answer.slice(3)))
-        socket.destroy()
+        for (const frame of decoder.push(chunk)) {
+          const [, type, to, ...answer] = frame.toString('latin1').split('|')
+          if (type === 'response') answered(to, answer)
+        }
       } catch {
         reject(Object.assign(new Error('not its protocol'), { code: 'NOT_OUR_PROTOCOL' }))
         socket.destroy()
@@ -66,6 +82,9 @@ function greet({ host, port, secret }: { host: string; port: number; secret: str
     socket.once('close', () => reject(Object.assign(new Error('closed'), { code: 'ECONNRESET' })))
   })
 }
+
+/** A drachtio-server does not know the request for refusals. */
+const knowsRefusals = (greeting: Greeting): boolean => greeting.accepted && isEmbedded(greeting.version ?? '')
 
 /** Older servers send no version. */
 function read([status, hostports = '', version]: string[]): Greeting {

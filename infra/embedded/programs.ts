@@ -22,6 +22,8 @@ export async function startSipServer(
     listen: string[]
     allowFile?: string
     privateHosts?: PrivateHosts
+    /** Addresses of this installation that no interface has. */
+    ownIps?: readonly string[]
     metrics?: string
     logLevel?: string | undefined
   },
@@ -34,6 +36,7 @@ export async function startSipServer(
       ...options.listen.flatMap(address => ['--listen', address]),
       ...(options.allowFile === undefined ? [] : ['--allow-file', options.allowFile]),
       ...(options.privateHosts === undefined ? [] : ['--private-hosts', String(options.privateHosts)]),
+      ...(options.ownIps ?? []).flatMap(address => ['--own-ip', address]),
       ...(options.metrics === undefined ? [] : ['--metrics', options.metrics]),
       ...(options.logLevel === undefined ? [] : ['--log-level', options.logLevel]),
     ],

@@ -8,6 +8,7 @@ import { onFreePort } from '../embedded/ports.ts'
 import { startSipServer, startSpeech } from '../embedded/programs.ts'
 import { modelsFolder } from '../models/offline-speech.ts'
 import { whisperPath } from '../models/whisper.ts'
+import { configuredAddresses } from '../wiring/reach.ts'
 import { hostPort, type Launch } from './launch.ts'
 
 /** Starts the embedded SIP server, unless a drachtio-server is configured. Returns the address that callers use. */
@@ -21,6 +22,7 @@ export async function startSip(launch: Launch): Promise<{ host: string; port: nu
     ...launch.child('sip-server'),
     logLevel: config.PARLEY_LOG_LEVEL,
     privateHosts: config.TRUNK_PRIVATE_HOSTS,
+    ownIps: configuredAddresses(config),
     ...(metrics === undefined ? {} : { metrics: hostPort(config.METRICS_HOST, metrics) }),
   }
   const allowFile = join(config.home, 'sip-allowed-sources')

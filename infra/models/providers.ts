@@ -29,7 +29,7 @@ import type { Llm } from '../../media/ports/llm.ts'
 import type { Stt, Tts } from '../../media/ports/speech.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import type { Log } from '../../media/shared/log.ts'
-import { createSafeWebFetch } from '../adapters/safe-fetch.ts'
+import { createSafeWebFetch, type Guarded } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 
 export interface ProvidersOptions {
@@ -52,6 +52,8 @@ export interface ProvidersOptions {
   offline: { stt: Stt; tts: Tts }
   clock: Clock
   log: Log
+  /** Guards requests to models of customers. */
+  guarded?: Guarded
 }
 
 export type Providers = Pick<CallDeps, 'sttFor' | 'ttsFor' | 'llmFor' | 'realtimeFor'> & {
@@ -226,7 +228,8 @@ function modelChain(list: readonly KeyedLlm[], options: ProvidersOptions): LlmPr
   return list.map((one, i) => modelOf(one, i === list.length - 1 ? 1 : 0, options))
 }
 
-function modelOf({ llm, apiKey }: KeyedLlm, retries: number, { config, clock }: ProvidersOptions): LlmProvider {
+function modelOf({ llm, apiKey }: KeyedLlm, retries: number, options: ProvidersOptions): LlmProvider {
+  const { config, clock, guarded } = options
   const { provider, model } = llm
   const name = `${provider}/${model}`
   const id = identify('llm', JSON.stringify(llm), apiKey)
@@ -234,7 +237,7 @@ function modelOf({ llm, apiKey }: KeyedLlm, retries: number, { config, clock }: 
   const shared = { provider, model, apiKey, clock, retries }
   switch (provider) {
     case 'openai_compatible': {
-      const fetch = createSafeWebFetch({ allow: config.FETCH_ALLOW })
+      const fetch = createSafeWebFetch({ ...guarded, allow: config.FETCH_ALLOW })
       return { name, id, llm: createTextModel({ ...shared, baseUrl: llm.base_url, fetch }) }
     }
     case 'anthropic':

@@ -5,7 +5,7 @@ import { createOverpassSource } from '../../control/outreach/leads/sources/overp
 import { createSearxngSource } from '../../control/outreach/leads/sources/searxng.ts'
 import type { LeadSource } from '../../control/outreach/leads/vocabulary/types.ts'
 import type { Clock } from '../../media/shared/clock.ts'
-import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import { createSafeFetch, type Guarded } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 
 export interface LeadSourceOptions {
@@ -17,16 +17,18 @@ export interface LeadSourceOptions {
   /** Milliseconds between two requests to a server; each source has its own default. */
   pauseMs?: number
   retryMs?: readonly number[]
+  guarded?: Guarded | undefined
 }
 
-export function createLeadSources({ config, directories, clock, publicUrl, ...more }: LeadSourceOptions): LeadSource[] {
+export function createLeadSources(options: LeadSourceOptions): LeadSource[] {
+  const { config, directories, clock, publicUrl, guarded, ...more } = options
   const userAgent = `Parley/1.0 (lead search; +${publicUrl})`
   const service = (url: string) => ({
     ...more,
     url,
     clock,
     userAgent,
-    fetch: createSafeFetch({ allow: [hostAndPort(url)] }),
+    fetch: createSafeFetch({ ...guarded, allow: [hostAndPort(url)] }),
   })
   const { OVERPASS_URL, NOMINATIM_URL, SEARXNG_URL } = config
   const sources: LeadSource[] = [createDirectorySource({ directories })]

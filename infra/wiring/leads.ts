@@ -8,7 +8,7 @@ import type { LeadParts } from '../../control/outreach/leads/vocabulary/types.ts
 import type { Sql } from '../../control/platform/db/connect.ts'
 import type { Clock } from '../../media/shared/clock.ts'
 import { createExtractor } from '../adapters/extractor.ts'
-import { createSafeFetch } from '../adapters/safe-fetch.ts'
+import { createSafeFetch, type Guarded } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 import { createBriefModel } from '../models/brief-model.ts'
 import { createLeadSources } from './lead-sources.ts'
@@ -18,16 +18,16 @@ const PAGE_TIMEOUT_MS = 30_000
 
 export function createLeads(
   config: Config,
-  { sql, clock, publicUrl }: { sql: Sql; clock: Clock; publicUrl: string },
+  { sql, clock, publicUrl, guarded }: { sql: Sql; clock: Clock; publicUrl: string; guarded?: Guarded },
 ): LeadParts & { close(): Promise<void> } {
   const model = createBriefModel({ config, clock })
   // Separate from the extractor of uploads, which would wait behind hundreds of sites.
   const extractor = createExtractor({ timeMs: PAGE_TIMEOUT_MS })
   // Sites of strangers: addresses that the operator allows for tools are not allowed here.
-  const fetch = createSafeFetch({ allow: [] })
+  const fetch = createSafeFetch({ ...guarded, allow: [] })
   return {
     readers: [...(model ? [createModelReader({ model })] : []), plainReader],
-    sources: createLeadSources({ config, clock, publicUrl, directories: createDirectoryRows(sql) }),
+    sources: createLeadSources({ config, clock, publicUrl, guarded, directories: createDirectoryRows(sql) }),
     enricher: createEnricher({ fetch, clock, extractor }),
     close: () => extractor.close(),
   }

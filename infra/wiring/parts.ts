@@ -16,6 +16,7 @@ import { createMetrics, type Metrics } from '../../media/shared/metrics.ts'
 import { noTracing, type Tracing } from '../../media/shared/tracing.ts'
 import { createBlobs } from '../adapters/blobs.ts'
 import { systemClock } from '../adapters/clock.ts'
+import { openEgress } from '../adapters/egress.ts'
 import { createExtractor } from '../adapters/extractor.ts'
 import { createTerminalMail, mailFolder } from '../adapters/mail.ts'
 import { createSmtpMail, type SmtpMail } from '../adapters/mail-smtp.ts'
@@ -23,6 +24,7 @@ import { createSafeFetch } from '../adapters/safe-fetch.ts'
 import type { Config } from '../config/config.ts'
 import { createEmbedder } from './embedder.ts'
 import { createLeads } from './leads.ts'
+import { ownAddressesOf, reachOf } from './reach.ts'
 
 /** Control's address as customers use it. */
 export const publicUrl = (config: Config) =>
@@ -81,6 +83,9 @@ export const controlConfig = (config: Config): ControlConfig => ({
   blocked_prefixes: config.BLOCKED_PREFIXES.length > 0 ? config.BLOCKED_PREFIXES : defaultConfig.blocked_prefixes,
   allowed_prefixes: config.ALLOWED_PREFIXES,
   trunk_private_hosts: config.TRUNK_PRIVATE_HOSTS,
+  number_check_project: config.NUMBER_CHECK_PROJECT ?? null,
+  trunk_sources: config.TRUNK_SOURCES,
+  own_addresses: ownAddressesOf(config),
   moderation: config.MODERATION_URL ? { url: config.MODERATION_URL, key: config.MODERATION_KEY ?? null } : null,
   redis_prefix: config.REDIS_PREFIX,
   trust_proxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
@@ -129,7 +134,11 @@ export function buildControlParts(
   const boss = createBoss({ url, log })
   const embedder = createEmbedder(config)
   const vectors = embedder ? createVectorIndex({ sql, log }) : null
-  const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config) })
+  const own = ownAddressesOf(config)
+  const mayReach = reachOf(config, own)
+  const egress = openEgress({ mayReach, metrics, clock: systemClock, log, redis, prefix: config.REDIS_PREFIX })
+  const guarded = { own, egress: egress.guard }
+  const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config), guarded })
   const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
   const mail = openMail(config, log)
   return {
@@ -146,13 +155,14 @@ export function buildControlParts(
     log,
     clock: systemClock,
     bus: createControlBus({ redis, sealer, consumer, log, prefix: config.REDIS_PREFIX }),
-    fetch: createSafeFetch({ allow: config.FETCH_ALLOW }),
+    fetch: createSafeFetch({ ...guarded, allow: config.FETCH_ALLOW }),
     blobs: createBlobs(config),
     mail,
     hurry,
     config: controlConfig(config),
     async close() {
       mail.close()
+      egress.close()
       await Promise.all([knowledge.extractor.close(), leads.close(), vectors?.close(), embedder?.close()])
       await sql.end({ timeout: 5 })
       redis.disconnect()

@@ -185,10 +185,20 @@ class LiveCalls implements CallManager {
     const { bus, log, onRejected } = this.#options
     let answer: RequestAnswer<'call.admit'>
     try {
-      const { called, caller, source, trunkId, softphoneId } = offer
+      const { called, caller, source, trunkId, softphoneId, decidedBy } = offer
       const { engine, boot } = bus
       const phone = softphoneId === undefined ? {} : { softphone_id: softphoneId }
-      const request = { engine, boot, trunk_id: trunkId, ...phone, called, caller, source, ...spans.told }
+      const request = {
+        engine,
+        boot,
+        trunk_id: trunkId,
+        decided_by: decidedBy,
+        ...phone,
+        called,
+        caller,
+        source,
+        ...spans.told,
+      }
       answer = await bus.request('call.admit', request, ADMIT_TIMEOUT_MS)
     } catch (error) {
       log.warn({ err: error }, 'control did not admit an inbound call in time')

@@ -248,6 +248,8 @@ export const TrunkStatusEvent = z.object({
   owner_id: z.uuid(),
   registration: z.enum(['none', 'registering', 'registered', 'failed']),
   last_error: z.string().nullable(),
+  /** The registrar's answer about an account (`trunkAccount`): its address, or null when it rejected the account. */
+  registrar: z.object({ account: z.string(), address: z.string().nullable() }).optional(),
   /** In the order in which they are tried. */
   hosts: z.array(TrunkHostStatus).default([]),
   at: z.int(),
@@ -311,6 +313,8 @@ export const requests = {
       boot: z.string(),
       /** Null when no trunk matches the source. */
       trunk_id: z.uuid().nullable(),
+      /** Evidence for the trunk: a registration, or the called number alone. Left out for anything weaker. */
+      decided_by: z.enum(['registration', 'number']).optional(),
       /** The authenticated softphone that calls. */
       softphone_id: z.uuid().optional(),
       called: z.string(),

@@ -204,6 +204,17 @@ export type DialingRules = z.infer<typeof DialingRules>
 export const CodecName = z.enum(['PCMU', 'PCMA', 'G722', 'opus'])
 export type CodecName = z.infer<typeof CodecName>
 
+/** Evidence of whose a number is. Times in epoch ms. */
+export const NumberClaim = z.object({
+  number: z.string(),
+  listed_at: z.int(),
+  /** Time of the last successful verification call. */
+  verified_at: z.int().nullable(),
+  /** Time of the first call to the number from each source address. */
+  called: z.record(z.string(), z.int()),
+})
+export type NumberClaim = z.infer<typeof NumberClaim>
+
 /** A trunk as engines need it. The whole snapshot is sealed in Redis, because of `password`. */
 export const TrunkPlan = z.object({
   id: z.uuid(),
@@ -248,6 +259,12 @@ export const TrunkPlan = z.object({
   refusal_language: z.string().default('en'),
   /** E.164 numbers on this trunk. */
   numbers: z.array(z.string()),
+  /** User part of the Contact in REGISTER: unique to the trunk, and known to its registrar only. */
+  contact_user: z.string().nullable().default(null),
+  /** Addresses of the registrar that accepted the trunk's account and has not rejected it since. */
+  registrars: z.array(z.string()).default([]),
+  /** For the numbers that trunks of other accounts list, too, that were called, or verified. */
+  claims: z.array(NumberClaim).default([]),
 })
 export type TrunkPlan = z.infer<typeof TrunkPlan>
 

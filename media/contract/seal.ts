@@ -1,5 +1,5 @@
 /** AES-256-GCM with associated data, so that a value sealed for one call cannot be opened for another. */
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -9,11 +9,14 @@ export interface Sealer {
   seal(value: unknown, associated: string): string
   /** Throws when the text was changed, or was sealed under another key or for another purpose. */
   open(sealed: string, associated: string): unknown
+  /** Returns a name of 24 hexadecimal digits that nobody can guess without the secret; the same for each `purpose`. */
+  nameFor(purpose: string): string
 }
 
 /** `secret` may be of any length; the key is derived from it (RFC 5869) so that one secret can serve several uses. */
 export function createSealer(secret: string): Sealer {
   const key = Buffer.from(hkdfSync('sha256', secret, '', 'parley-seal-v1', 32))
+  const nameKey = Buffer.from(hkdfSync('sha256', secret, '', 'parley-name-v1', 32))
   return {
     seal(value, associated) {
       const nonce = randomBytes(NONCE_BYTES)
@@ -29,5 +32,6 @@ export function createSealer(secret: string): Sealer {
       const body = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()])
       return JSON.parse(body.toString('utf8'))
     },
+    nameFor: purpose => createHmac('sha256', nameKey).update(purpose).digest('hex').slice(0, 24),
   }
 }

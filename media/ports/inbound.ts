@@ -26,6 +26,8 @@ export interface InboundOffer {
   /** IP address that the INVITE came from. */
   source: string
   trunkId: string | null
+  /** Evidence for the trunk: a registration, or the called number alone. */
+  decidedBy?: 'registration' | 'number'
   /** Id of the authenticated softphone that calls; `trunkId` is then null. */
   softphoneId?: string
   /** Aborted when the caller gave up (CANCEL) or the transport died before the answer. */

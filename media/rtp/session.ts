@@ -10,6 +10,7 @@ import { COMFORT_NOISE } from '../audio/comfort-noise.ts'
 import type { MediaStats } from '../contract/messages.ts'
 import type { AudioFrame, LegSink } from '../ports/leg.ts'
 import type { Clock } from '../shared/clock.ts'
+import type { EgressGuard } from '../shared/egress.ts'
 import type { Log } from '../shared/log.ts'
 import { type Address, canonicalAddress, forFamily } from './address.ts'
 import { AudioReceiver } from './audio-receiver.ts'
@@ -65,6 +66,8 @@ export interface RtpOptions {
   log: Log
   /** Certificate for DTLS-SRTP; without it DTLS is unavailable. */
   identity?: DtlsIdentity
+  /** Decides about each packet's destination, which a description or a latched source named; all when left out. */
+  egress?: Pick<EgressGuard, 'admits'>
 }
 
 export async function openRtp(options: RtpOptions): Promise<RtpSession> {
@@ -348,7 +351,11 @@ class Session implements RtpSession {
     const address = canonicalAddress(to.address)
     const family = familyOf(this.#options.host)
     // The highest port has no next one, and `send` throws for an invalid port.
-    const reachable = address !== null && to.port > 0 && to.port <= LAST_PORT
+    const reachable =
+      address !== null &&
+      to.port > 0 &&
+      to.port <= LAST_PORT &&
+      (this.#options.egress?.admits(channel, address, to.port) ?? true)
     if (reachable && (family === 'udp6' || !address.includes(':')))
       socket.send(data, to.port, forFamily(address, family), sent)
     else sent()

@@ -1,5 +1,6 @@
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { createServer, type Server, type Socket } from 'node:net'
+import type { EgressRefusal } from '../../media/shared/egress.ts'
 import type { Log } from './log.ts'
 import type { HostPortOf } from './transport.ts'
 import { type AppFrame, encodeFrame, FrameDecoder, FrameError, leader, parseAppFrame } from './wire.ts'
@@ -26,6 +27,8 @@ interface Options {
   secret: string
   version: string
   hostports: () => { shown: string; local: string }
+  /** Destinations that nothing was sent to, for the doctor. */
+  refusals: () => readonly EgressRefusal[]
   events: AppEvents
   log: Log
 }
@@ -161,6 +164,9 @@ export class Apps {
       case 'sip':
       case 'proxy':
         this.#options.events.frame(app, frame)
+        return
+      case 'refusals':
+        app.send(leader.reply(frame.msgId, 'OK', JSON.stringify(this.#options.refusals())))
         return
       case 'unknown':
         app.send(leader.reply(frame.msgId, 'NOK', `not supported: ${frame.verb.replace(/[^a-z:_]/gi, '')}`))

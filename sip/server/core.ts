@@ -11,7 +11,7 @@ import type { Network } from './network.ts'
 import { type Hop, type Resolver, resolveUri, usualPort } from './resolve.ts'
 import type { Timers } from './transaction.ts'
 import type { ReplyFlow, Transactions } from './transactions.ts'
-import type { Flow } from './transport.ts'
+import type { Flow, HostPortOf } from './transport.ts'
 import { type Stamp, timeOfDay } from './wire.ts'
 
 /** State shared by the parts of the server. Built once, by server.ts. */
@@ -20,8 +20,10 @@ export interface Core {
   network: Network
   resolver: Resolver
   dead: DeadHosts
-  /** True when requests outside a dialog may go to an address. */
+  /** True when anything may be sent to an address. */
   mayReach: (address: string) => boolean
+  /** Counts what was not sent because of its destination. */
+  blocked: (remote: HostPortOf) => void
   counters: { unhandled: number; shed: number; blocked: number }
   /** Bytes above which a request leaves over TCP in place of UDP. */
   udpMost: number
@@ -53,20 +55,29 @@ export function sipUri(text: string): SipUri {
 
 export type Route =
   | { ok: true; flows: readonly [Flow, ...Flow[]] }
-  | { ok: false; reason: 'DNS Error' | 'Service Unavailable' }
+  | { ok: false; reason: 'DNS Error' | 'Service Unavailable' | 'Address Not Allowed' }
 
-/** Resolves a URI to the flows to try, in order. Throws PolicyError for anything but a SIP URI. */
+/**
+ * Resolves a URI to the flows to try, in order, without addresses that nothing may be sent to. Throws PolicyError for
+ * anything but a SIP URI.
+ */
 export async function routeTo(core: Core, text: string, random: () => number = Math.random): Promise<Route> {
   const uri = sipUri(text)
-  const { network, resolver, dead } = core
+  const { network, resolver, dead, mayReach, blocked } = core
   let hops: Hop[]
   try {
     hops = await resolveUri(uri, { speaks: protocol => network.speaks(protocol), resolver, random })
   } catch {
     return { ok: false, reason: 'DNS Error' }
   }
+  // Only this lookup decides which addresses a name has: an earlier one may have had a different answer.
+  const allowed = hops.filter(({ remote }) => mayReach(remote.host))
+  if (allowed.length === 0 && hops[0] !== undefined) {
+    blocked(hops[0].remote)
+    return { ok: false, reason: 'Address Not Allowed' }
+  }
   const [first, ...others] = dead
-    .order(hops, Date.now())
+    .order(allowed, Date.now())
     .flatMap(({ protocol, remote, name }) => network.flowTo(protocol, remote, name) ?? [])
   return first === undefined ? { ok: false, reason: 'Service Unavailable' } : { ok: true, flows: [first, ...others] }
 }

@@ -8,7 +8,7 @@ import type { SourceStanding } from './allow.ts'
 import { Buckets, type Rate } from './rate.ts'
 
 export interface GateLimits {
-  /** Dialog-opening requests from one known address. */
+  /** Dialog-opening requests from one known address, or a trunk's. */
   knownOpening: Rate
   /** Requests inside dialogs from one known address. */
   knownInside: Rate
@@ -62,7 +62,7 @@ export class Gate {
     const limits = this.#limits
     if (standing === 'unrestricted') return true
     if (standing === 'out') return false
-    if (standing === 'known') {
+    if (standing === 'known' || standing === 'trunk') {
       const [name, rate] = kind.opening ? (['o', limits.knownOpening] as const) : (['i', limits.knownInside] as const)
       return this.#known.take(`${name} ${address}`, rate, nowMs)
     }
@@ -75,7 +75,7 @@ export class Gate {
 
   /** True when the response is within its limits. Responses come from any host that we called, listed or not. */
   response(standing: SourceStanding, address: string, nowMs: number): boolean {
-    if (standing === 'unrestricted' || standing === 'known') return true
+    if (standing === 'unrestricted' || standing === 'known' || standing === 'trunk') return true
     if (!this.#strangers.take(`r ${networkOf(address)}`, this.#limits.responses, nowMs)) return false
     return this.#together.take('response', this.#limits.allResponses, nowMs)
   }

@@ -6,13 +6,18 @@ import { selfOf, tagIn, withVia } from './headers.ts'
 import type { Flow } from './transport.ts'
 import { leader } from './wire.ts'
 
-/** The flows to try for the dialog's next request; empty when its route cannot be resolved. */
+/**
+ * The flows to try for the dialog's next request; empty when its route cannot be resolved. A peer behind a NAT often
+ * names a private address: where nothing may be sent to it, the request goes to where the peer's messages come from.
+ */
 export async function dialogFlows(core: Core, dialog: Dialog): Promise<readonly Flow[]> {
   const uri = nextHopUri(dialog)
   if (uri === null) return [dialog.flow]
   try {
     const route = await routeTo(core, uri)
-    return route.ok ? route.flows : []
+    if (route.ok) return route.flows
+    const { flow } = dialog
+    return route.reason === 'Address Not Allowed' && core.mayReach(flow.remote.host) && flow.usable() ? [flow] : []
   } catch {
     return []
   }

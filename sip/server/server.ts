@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { mayReach, type PrivateHosts } from '../../media/shared/addresses.ts'
+import { mayReach, type OwnAddresses, type PrivateHosts } from '../../media/shared/addresses.ts'
+import { RefusalBook } from '../../media/shared/egress.ts'
+import { ownAddresses } from '../../media/shared/own-addresses.ts'
 import { formatHostPort } from '../text/grammar.ts'
 import type { SipParseError, SipRequest } from '../text/message.ts'
 import { headerOf, listOf, serialise } from '../text/message.ts'
 import { parseMessage } from '../text/parse.ts'
 import { parseVia } from '../text/validate.ts'
-import { type AllowList, allowList, type SourceStanding, standingOf } from './allow.ts'
+import { type AllowList, allowList, type SourceStanding, standingBesideTrunks, standingOf } from './allow.ts'
 import { type App, Apps } from './apps.ts'
 import { Cdr } from './cdr.ts'
 import { type Core, replyFlow } from './core.ts'
@@ -21,12 +23,13 @@ import { type ListenSpec, Network } from './network.ts'
 import { Outgoing } from './outgoing.ts'
 import { cachingResolver, type Resolver, systemResolver } from './resolve.ts'
 import { SessionTimers } from './session-timers.ts'
-import { mayBeSoftphone } from './softphone-guess.ts'
+import { type Known, mayBeSoftphone } from './softphone-guess.ts'
 import { RFC_TIMERS, type Timers } from './transaction.ts'
 import { Transactions } from './transactions.ts'
-import type { Flow, HostPortOf } from './transport.ts'
+import { type Flow, type HostPortOf, isLoopback } from './transport.ts'
 import { STREAM_LIMITS, type StreamLimits } from './transport-stream.ts'
 import type { TlsSettings } from './transport-tls.ts'
+import { belongsToCall, isOfCalls, looksLikeCall } from './trunk-request.ts'
 import { VERSION } from './version.ts'
 import { type AppFrame, leader } from './wire.ts'
 
@@ -39,8 +42,10 @@ export interface SipServerOptions {
   /** Required to listen on TLS. */
   tls?: TlsSettings
   limits?: Partial<StreamLimits>
-  /** Non-public addresses that requests outside a dialog may be sent to; all when left out. */
+  /** Non-public addresses that messages may be sent to; all when left out. */
   privateHosts?: PrivateHosts
+  /** Addresses of this installation, which count as non-public; by default those of all interfaces. */
+  own?: OwnAddresses
   /** Bytes above which a request leaves over TCP in place of UDP (RFC 3261 §18.1.1). */
   udpMost?: number
   /** Addresses and networks that may send requests; null or absent admits everybody. */
@@ -82,6 +87,7 @@ export type SipServerStats = Readonly<SipServerCounters> & {
 }
 
 const RESPONSE_START = 'SIP/2.0 '
+const isResponse = (bytes: Buffer): boolean => bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
 const ORPHAN_GRACE_MS = 2000
 
 /** The embedded signalling server: SIP to the network, drachtio's protocol to applications. */
@@ -102,6 +108,9 @@ export class SipServer {
   readonly #incoming: Incoming
   readonly #outgoing: Outgoing
   readonly #orphans = new Set<NodeJS.Timeout>()
+  readonly #held: Known
+  readonly #own: OwnAddresses
+  readonly #refusals = new RefusalBook()
   #allowed: AllowList
   readonly #gate: Gate
 
@@ -116,6 +125,7 @@ export class SipServer {
     const apps = new Apps({
       secret: options.secret,
       version: VERSION,
+      refusals: () => this.#refusals.all(),
       hostports: () => ({ shown: network.hostports(true).join(','), local: network.hostports(false).join(',') }),
       events: { frame: (app, frame) => void this.#frame(app, frame), gone: app => this.#gone(app) },
       log,
@@ -123,12 +133,19 @@ export class SipServer {
     const resolver = options.resolver ?? cachingResolver(systemResolver())
     const txns = new Transactions(timers, replyFlow(network))
     const [dialogs, dead, udpMost] = [new DialogStore(), new DeadHosts(), options.udpMost ?? UDP_MOST]
-    const may = (address: string): boolean => mayReach(options.privateHosts ?? 'allow', address)
+    const hosts = options.privateHosts ?? 'allow'
+    this.#own = options.own ?? ownAddresses(options.externalIps)
+    const may = (address: string): boolean => mayReach(hosts, address, this.#own())
+    const blocked = (remote: HostPortOf): void => this.#blocked(remote)
     const cdr = new Cdr(apps)
     const { counters } = this
     const proved = (address: string): void => this.#gate.prove(address, performance.now())
     const parts = { log, network, resolver, dead, counters, udpMost, txns, dialogs, apps, timers, cdr, proved }
-    this.#core = { ...parts, mayReach: may }
+    this.#core = { ...parts, mayReach: may, blocked }
+    this.#held = {
+      hasDialog: request => dialogs.match(request) !== null,
+      hasTransaction: request => txns.find(request) !== null,
+    }
     const sessions = new SessionTimers(this.#core)
     this.#incoming = new Incoming(this.#core, sessions, options.secret)
     this.#outgoing = new Outgoing(this.#core, sessions)
@@ -140,7 +157,7 @@ export class SipServer {
     try {
       await network.listen(this.#options.listen, {
         message: (bytes, flow) => this.#guarded(bytes, flow),
-        admits: address => this.#admits(standingOf(this.#allowed, address)),
+        admits: address => this.#mayAnswer(address) && this.#admits(standingOf(this.#allowed, address)),
       })
       const admin = await apps.listen(this.#options.admin)
       const listen = network.bound().map(({ protocol, ...at }) => `${protocol}/${formatHostPort(at)}`)
@@ -189,14 +206,30 @@ export class SipServer {
   #takes(bytes: Buffer, { remote, reliable }: Flow, standing: SourceStanding): boolean {
     const nowMs = performance.now()
     // Responses are matched by branch and come from any host that we called.
-    const isResponse = bytes.toString('latin1', 0, RESPONSE_START.length) === RESPONSE_START
-    if (!isResponse && !this.#admits(standing)) return false
+    const answers = isResponse(bytes)
+    if (!answers && !this.#admits(standing)) return false
     if (standing === 'unrestricted') return true
-    const taken = isResponse
+    const taken = answers
       ? this.#gate.response(standing, remote.host, nowMs)
       : this.#gate.request(standing, remote.host, { reliable, opening: opensSomething(bytes) }, nowMs)
     if (!taken) this.counters.flooded += 1
     return taken
+  }
+
+  /** Counts a message that was not sent because of its destination, and names the destination once. */
+  #blocked({ host, port }: HostPortOf): void {
+    this.counters.blocked += 1
+    if (this.#refusals.note('sip', host, port, Date.now())) {
+      this.#core.log.warn({ address: host, port }, 'destination address is not allowed')
+    }
+  }
+
+  /**
+   * False for a source that an answer must not go to. Programs of this machine are answered: the kernel drops packets
+   * from outside that claim its addresses.
+   */
+  #mayAnswer(host: string): boolean {
+    return this.#core.mayReach(host) || isLoopback(host) || this.#own().has(host)
   }
 
   /** True for a stranger that has not proved to be one of our softphones. */
@@ -206,12 +239,23 @@ export class SipServer {
 
   /** Scanners get no answer, so that they cannot detect the server. */
   #isScan(request: SipRequest): boolean {
-    const { dialogs, txns } = this.#core
-    const hasDialog = (asked: SipRequest): boolean => dialogs.match(asked) !== null
-    const hasTransaction = (asked: SipRequest): boolean => txns.find(asked) !== null
-    const scan = !mayBeSoftphone(request, { hasDialog, hasTransaction })
+    const scan = !mayBeSoftphone(request, this.#held)
     if (scan) this.counters.scanned += 1
     return scan
+  }
+
+  /** The standing of a source for this message: a trunk's sources may place calls, and are strangers for the rest. */
+  #standingFor(bytes: Buffer, address: string): SourceStanding {
+    const standing = standingOf(this.#allowed, address)
+    if (standing !== 'trunk' || isResponse(bytes) || looksLikeCall(bytes, this.#allowed!.contacts)) return standing
+    return standingBesideTrunks(this.#allowed!, address)
+  }
+
+  /** Corrects `#standingFor` for a parsed request. Returns null when it is over the limits that then apply. */
+  #correct(request: SipRequest, bytes: Buffer, flow: Flow, standing: SourceStanding): SourceStanding | null {
+    if (standing !== 'trunk' || belongsToCall(request, this.#allowed!.contacts, this.#held)) return standing
+    const corrected = standingBesideTrunks(this.#allowed!, flow.remote.host)
+    return this.#takes(bytes, flow, corrected) ? corrected : null
   }
 
   /** Catches every error: no message may bring the server down. */
@@ -228,19 +272,29 @@ export class SipServer {
   /** Returns false for bytes that are not SIP. */
   #message(bytes: Buffer, flow: Flow): boolean {
     const { host } = flow.remote
-    const standing = standingOf(this.#allowed, host)
+    if (!this.#mayAnswer(host)) {
+      this.#blocked(flow.remote)
+      return true
+    }
+    const standing = this.#standingFor(bytes, host)
     if (!this.#takes(bytes, flow, standing)) return true
-    const unproven = this.#isUnproven(standing, host)
     const parsed = parseMessage(bytes)
     if (!parsed.ok) {
-      this.#malformed(parsed.error, flow, !unproven)
+      const { request } = parsed.error
+      const ofTrunk = standing !== 'trunk' || (request !== null && isOfCalls(request.method))
+      this.#malformed(parsed.error, flow, ofTrunk && !this.#isUnproven(standing, host))
       return parsed.error.code !== 'bad_start_line'
     }
-    const message = parsed.message.kind === 'request' ? stampVia(parsed.message, flow.remote) : parsed.message
-    if (message.kind === 'request' && unproven && this.#isScan(message)) return true
-    if (message.kind === 'request') this.#incoming.request(message, flow)
-    else if (!this.#core.txns.response(message, flow)) this.counters.strayResponses += 1
+    if (parsed.message.kind === 'request') this.#request(stampVia(parsed.message, flow.remote), bytes, flow, standing)
+    else if (!this.#core.txns.response(parsed.message, flow)) this.counters.strayResponses += 1
     return true
+  }
+
+  #request(request: SipRequest, bytes: Buffer, flow: Flow, guessed: SourceStanding): void {
+    const standing = this.#correct(request, bytes, flow, guessed)
+    if (standing === null) return
+    if (this.#isUnproven(standing, flow.remote.host) && this.#isScan(request)) return
+    this.#incoming.request(request, flow)
   }
 
   /**

@@ -10,7 +10,7 @@ import { tagIn } from './headers.ts'
 /** Methods that a softphone may start with before it is authenticated. */
 const FIRST = new Set(['REGISTER', 'INVITE'])
 
-interface Known {
+export interface Known {
   /** True when the request belongs to an existing dialog; `hasTransaction`: to an existing transaction. */
   hasDialog: (request: SipRequest) => boolean
   hasTransaction: (request: SipRequest) => boolean
@@ -19,8 +19,11 @@ interface Known {
 export function mayBeSoftphone(request: SipRequest, { hasDialog, hasTransaction }: Known): boolean {
   if (hasTransaction(request) || hasDialog(request)) return true
   if (tagIn(request, 'To') !== null || !FIRST.has(request.method)) return false
-  return SOFTPHONE_USERNAME.test(userIn(headerOf(request, 'From')) ?? '')
+  return namesSoftphone(headerOf(request, 'From'))
 }
+
+/** True when a From header has the form of a softphone's user name. */
+export const namesSoftphone = (from: string | null): boolean => SOFTPHONE_USERNAME.test(userIn(from) ?? '')
 
 function userIn(header: string | null): string | null {
   const uri = parseUri(parseNameAddr(header ?? '')?.uri ?? '')

@@ -3,7 +3,8 @@
 export type AppFrame =
   | { type: 'authenticate'; msgId: string; secret: string; tags: readonly string[] }
   | { type: 'route' | 'remove_route'; msgId: string; verb: string }
-  | { type: 'ping'; msgId: string }
+  /** `refusals` is ours: the doctor asks which destinations nothing was sent to. */
+  | { type: 'ping' | 'refusals'; msgId: string }
   | {
       type: 'sip'
       msgId: string
@@ -98,6 +99,7 @@ export function parseAppFrame(frame: Buffer): AppFrame {
     case 'remove_route':
       return { type, msgId, verb: (tokens[2] ?? '').toLowerCase() }
     case 'ping':
+    case 'refusals':
       return { type, msgId }
     case 'sip': {
       const [txnId = '', dialogId = '', nextHop = ''] = tokens.slice(2)

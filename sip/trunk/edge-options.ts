@@ -36,10 +36,11 @@ export interface EdgeOptions {
   /** No metrics when left out. */
   metrics?: Metrics
   /**
-   * Called when the allowed source CIDRs change, with `?` before strangers and `!` before denied strangers, in the
-   * format of the embedded server's `--allow-file`; a firewall may use it too.
+   * Called when the allowed sources change, in the format of the embedded server's `--allow-file`: CIDRs with `@` before
+   * sources of trunks, `?` before strangers and `!` before denied strangers; users of our registrations' contacts with
+   * `=`.
    */
-  onAllowedSources?(cidrs: readonly string[]): unknown
+  onAllowedSources?(lines: readonly string[]): unknown
   /**
    * True when this engine registers the trunk and reports its status. Call `syncRegistrations` when the answer changes.
    */
@@ -66,6 +67,8 @@ export interface EdgeOptions {
   resolver?: Resolver
   /** True when a trunk may be at an address; any by default. The SIP server enforces the same rule for requests. */
   mayReach?(address: string): boolean
+  /** True when calls may come from a source that a trunk lists, an address or a CIDR; any by default. */
+  mayAdmit?(network: string): boolean
 }
 
 /** Status of a trunk's registration and hosts. */

@@ -21,6 +21,7 @@ import { OpenCallKeeper } from './requests/open-call-keeper.ts'
 import { RETRY_SOON } from './requests/outcome.ts'
 import { createAgent, type IncomingRequest, type Reply, setRoutes, stopAgent, watchFrames } from './requests/srf.ts'
 import { waitFor } from './requests/wait.ts'
+import { userOf } from './routing/address.ts'
 import { Trunks } from './routing/directory.ts'
 import { HostHealth, type HostStatus, hostsOf } from './routing/hosts.ts'
 import { NextHopResolver } from './routing/next-hop.ts'
@@ -83,7 +84,8 @@ class SipEdge implements Edge {
     const { log, clock, directory } = options
     const resolver = options.resolver ?? cachingResolver(systemResolver(), () => clock.now())
     const nextHops = new NextHopResolver(resolver, protocol => this.#spoken.size === 0 || this.#spoken.has(protocol))
-    this.#trunks = new Trunks(directory, { nextHops, clock, log }, () => this.#publishSources())
+    const { mayAdmit, mayReach } = options
+    this.#trunks = new Trunks(directory, { nextHops, clock, log, mayAdmit, mayReach }, () => this.#publishSources())
     this.#health = new HostHealth(clock)
     const meters = createSipMeters(options.metrics ?? createMetrics())
     this.#seen = new Traces(clock)
@@ -108,12 +110,11 @@ class SipEdge implements Edge {
         if (this.#keeps(id)) this.#reportStatus(this.#registrations.get(id) ?? unregistered)
       },
     })
-    const mayReach = (address: string): boolean => options.mayReach?.(address) ?? true
     const live = (id: string): string[] => this.#registrar.callIdOf(id)
-    this.#examiner = new Examiner({ agent, traces: this.#seen, clock, resolver, nextHops, live, mayReach })
-    const isTrusted = (address: string): boolean => isLoopback(address) || this.#fromTrunk(address)
+    const reach = mayReach === undefined ? {} : { mayReach }
+    this.#examiner = new Examiner({ agent, traces: this.#seen, clock, resolver, nextHops, live, ...reach })
     const phones = options.softphones
-    const known = { clock, log, meters, isTrusted }
+    const known = { clock, log, meters, isTrusted: isLoopback }
     this.#phones =
       phones === undefined
         ? null
@@ -253,10 +254,17 @@ class SipEdge implements Edge {
   }
 
   #onOptions(req: IncomingRequest, res: Reply): void {
-    // Strangers are admitted only for softphones, and a stranger that sends OPTIONS is usually not one.
-    if (this.#options.softphones?.directory.any() && !this.#fromTrunk(req.source_address))
-      this.#phones?.refuse(req, res)
-    else res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+    // A trunk's sources may place calls only, and a stranger that sends OPTIONS is usually not a softphone.
+    const pinged = isLoopback(req.source_address) && !this.#options.softphones?.directory.any()
+    if (pinged || this.#isRegistrar(req)) res.send(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+    else if (this.#phones === null) res.send(403)
+    else this.#phones.refuse(req, res)
+  }
+
+  /** True for a request to the contact of a registration, which only its registrar knows. */
+  #isRegistrar(req: IncomingRequest): boolean {
+    const trunk = this.#trunks.byContact(userOf(req.uri))
+    return trunk !== null && this.#trunks.mayCall(trunk, req.source_address)
   }
 
   #fromTrunk(address: string): boolean {
@@ -264,7 +272,10 @@ class SipEdge implements Edge {
   }
 
   #publishSources(): void {
-    this.#options.onAllowedSources?.(this.allowedSources())
+    const trunks = this.#trunks.allowedSources().map(source => `@${source}`)
+    const contacts = this.#trunks.contactUsers().map(user => `=${user}`)
+    const lines = sourcesWith(trunks, this.#options.softphones?.directory ?? null)
+    this.#options.onAllowedSources?.([...lines, ...contacts])
   }
 
   async #dial(request: DialOptions): Promise<DialResult> {

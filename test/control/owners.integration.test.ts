@@ -132,6 +132,8 @@ async function createOwned(email: string, name: string): Promise<Owned> {
 const bodies: Record<string, (names: Names) => object> = {
   place_call: ({ project_id }) => ({ project_id, phone: '+14155550199' }),
   bind_number: ({ number }) => ({ number, direction: 'both' }),
+  verify_number: () => ({}),
+  confirm_number_verification: () => ({ code: '123456' }),
   test_tool: () => ({ arguments: {} }),
   monitor_call: () => ({ mode: 'listen' }),
   add_knowledge: () => ({ type: 'text', content: 'Stolen' }),

@@ -47,6 +47,48 @@ test('rejects an update to a private host', async () => {
   expect((await owner.call('GET', `/trunks/${id}`)).body.host).toBe('carrier.example')
 })
 
+describe('sources that a trunk lists', () => {
+  const own = new Set(['77.77.77.77'])
+  const make = (allowed_ips: string[]) => owner.call('POST', '/trunks', { ...line, allowed_ips })
+  const total = async () => (await owner.call('GET', '/trunks')).body.total
+  beforeAll(() => {
+    control.deps.config.own_addresses = () => own
+    control.deps.config.trunk_sources = ['37.20.0.0/16']
+  })
+
+  it.each([
+    [
+      ['198.18.0.1', '1.1.1.0/24', '0.0.0.0/0'],
+      { '/allowed_ips/0': 'private_address', '/allowed_ips/2': 'prefix_too_short' },
+    ],
+    [['::/0'], { '/allowed_ips/0': 'prefix_too_short' }],
+    [['77.77.77.0/24'], { '/allowed_ips/0': 'private_address' }],
+    [['10.0.0.0/99'], { '/allowed_ips/0': 'malformed' }],
+    [['1.2'], { '/allowed_ips/0': 'malformed' }],
+  ])('rejects %j, and says what is allowed', async (sources, codes) => {
+    const before = await total()
+    const answer = await make(sources)
+    expect([answer.status, answer.body.code]).toEqual([400, 'validation_failed'])
+    const errors = answer.body.errors as { pointer: string; code: string; message: string }[]
+    expect(Object.fromEntries(errors.map(({ pointer, code }) => [pointer, code]))).toEqual(codes)
+    for (const { code, message } of errors) if (code !== 'malformed') expect(message).toMatch(/\/24 .*\/48 /)
+    expect(await total()).toBe(before)
+  })
+
+  it('accepts public networks, and those of the operator', async () => {
+    expect((await make(['1.1.1.0/24', '2606:4700::/48', '37.20.0.0/17', '192.168.7.0/25'])).status).toBe(201)
+  })
+
+  it('rejects an update to one, but no other update of a trunk that has one from before there was a rule', async () => {
+    const { id } = (await make(['1.1.1.1'])).body
+    const patch = (fields: object) => owner.call('PATCH', `/trunks/${id}`, fields)
+    expect((await patch({ allowed_ips: ['1.1.1.1', '0.0.0.0/0'] })).body.errors[0].pointer).toBe('/allowed_ips/1')
+    expect((await owner.call('GET', `/trunks/${id}`)).body.allowed_ips).toEqual(['1.1.1.1'])
+    await control.deps.sql`update trunks set allowed_ips = ${['0.0.0.0/0']} where id = ${id}`
+    expect((await patch({ name: 'Renamed' })).status).toBe(200)
+  })
+})
+
 describe('private trunk hosts', () => {
   const settings = (env: Record<string, string>) =>
     controlConfig(readConfig({ PARLEY_HOME: tmpdir(), PARLEY_SECRET: 'of sixteen letters', ...env }))
@@ -66,6 +108,7 @@ describe('private trunk hosts', () => {
 
   it('rejects an invalid setting', () => {
     expect(() => settings({ TRUNK_PRIVATE_HOSTS: 'some' })).toThrow('TRUNK_PRIVATE_HOSTS')
+    expect(() => settings({ TRUNK_SOURCES: '10.0.0.0/33' })).toThrow('TRUNK_SOURCES')
   })
 })
 

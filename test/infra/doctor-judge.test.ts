@@ -1,6 +1,7 @@
 /** Findings of the doctor about things that a test cannot break: clocks, disks, NATs. */
 import { describe, expect, it } from 'vitest'
 import { readSmtpUrl } from '../../infra/config/mail.ts'
+import { judgeRefusals } from '../../infra/doctor/addresses.ts'
 import { failureOf, judgeClock } from '../../infra/doctor/finding.ts'
 import { judgeLiveKit } from '../../infra/doctor/livekit.ts'
 import { judgeFolder, judgeSmtp } from '../../infra/doctor/mail.ts'
@@ -257,6 +258,17 @@ describe('other parts', () => {
     if (todo === null) expect(finding.todo).toBeNull()
     else expect(finding.todo).toMatch(todo)
     expect(JSON.stringify(finding)).not.toContain('word@')
+  })
+
+  it('of refused destinations', () => {
+    expect(judgeRefusals([], 0)).toEqual([])
+    const refusal = (n: number) => ({ kind: 'rtp', target: `10.66.0.${n}:8889`, count: 400, at: 58_000 })
+    const http = { kind: 'http', target: '[fd00::1]:80', count: 1, at: 0 }
+    expect(said(judgeRefusals([refusal(1), http], 60_000))).toEqual([
+      'warning Refused: RTP to 10.66.0.1:8889 (400 packets, 2 s ago), HTTP to [fd00::1]:80 (1 request, 60 s ago).',
+    ])
+    const many = [...Array(8).keys()].map(refusal)
+    expect(said(judgeRefusals(many, 60_000))).toEqual(matching(/10\.66\.0\.4:8889 .*, and 3 further destinations\.$/))
   })
 
   it('of SIP server, LiveKit and speech', () => {

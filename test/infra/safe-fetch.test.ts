@@ -302,3 +302,32 @@ describe('limits', () => {
     )
   })
 })
+
+describe('addresses of this installation', () => {
+  const own = () => new Set(['77.77.77.77', '2a0b:77::77'])
+  const refusals: string[] = []
+  const egress = {
+    refused: (kind: string, address: string, port: number) => void refusals.push(`${kind} ${address} ${port}`),
+  }
+  const resolve = async () => ['1.1.1.1', '77.77.77.77']
+
+  it.each([
+    ['http://77.77.77.77:18080/', 'http 77.77.77.77 18080'],
+    ['http://[2a0b:77::77]/', 'http 2a0b:77::77 80'],
+    ['http://[::ffff:77.77.77.77]/', 'http ::ffff:4d4d:4d4d 80'],
+    ['https://names.example/', 'http 77.77.77.77 443'],
+    ['http://10.0.0.1/', 'http 10.0.0.1 80'],
+  ])('are not requested: %s', async (url, refusal) => {
+    expect(await codeOf(createSafeFetch({ allow: [], own, egress, resolve })(get(url)))).toBe('blocked_address')
+    expect(refusals.at(-1)).toBe(refusal)
+  })
+
+  it('are requested where the operator allows host and port', async () => {
+    const { port } = await serve((_request, response) => response.end('ok'))
+    const loopback = () => new Set(['127.0.0.1'])
+    const answer = await createSafeFetch({ allow: [`127.0.0.1:${port}`], own: loopback })(
+      get(`http://127.0.0.1:${port}/`),
+    )
+    expect(answer.body.toString()).toBe('ok')
+  })
+})

@@ -32,6 +32,13 @@ export async function selectProjects(db: Db, ownerId: string) {
     where owner_id = ${ownerId} and deleted_at is null order by created_at desc, id desc`
 }
 
+/** Owner of a project that the operator's settings name; undefined when it is gone. */
+export async function selectProjectOwner(db: Db, id: string): Promise<string | undefined> {
+  const [row] = await db<{ owner_id: string }[]>`
+    select owner_id from projects where id = ${id} and deleted_at is null`
+  return row?.owner_id
+}
+
 export async function selectProject(
   db: Db,
   ownerId: string,

@@ -140,6 +140,11 @@ export const problems = {
     title: 'The number is bound to another project',
     help: 'A number can be bound to one project in each direction. Unbind it from the other project first.',
   },
+  verification_unavailable: {
+    status: 409,
+    title: 'Numbers cannot be verified by a call here',
+    help: 'The operator has not configured a line for verification calls, or it cannot call this number. Calls to your numbers are routed by trunk without it.',
+  },
   do_not_call: {
     status: 409,
     title: 'The number is on the do-not-call list',

@@ -17,8 +17,10 @@ import { insertCall, lockCall, type NewCall, updateMissingVars } from '../call-s
 import { HOLD_SECONDS, tariffOfCall } from '../call-setup/tariff.ts'
 import { upsertContact } from '../contacts/sql.ts'
 import { holdSlot, passInbound } from '../gates/service.ts'
+import { mayBeVerificationCall } from '../numbers/pending.ts'
 import { selectInboundProject } from '../numbers/sql.ts'
 import { selectProjectByName, selectSoftphoneById } from '../softphones/sql.ts'
+import { noteNumberCall } from '../trunks/service.ts'
 import { selectTrunkOwner } from '../trunks/sql.ts'
 
 type Admission = RequestAnswer<'call.admit'>
@@ -45,7 +47,12 @@ export async function admitCall(deps: Deps, request: RequestBody<'call.admit'>):
   const wish: Wish = { ...asked, traceparent: request.traceparent ?? null }
   try {
     const { tariff } = await passInbound(deps, wish.project.owner_id, wish.trunk_id)
-    return await takeIn(deps, tariff, wish)
+    const admission = await takeIn(deps, tariff, wish)
+    const { called: number, trunk_id: trunkId, project } = wish
+    if (request.decided_by === 'number' && trunkId !== null) {
+      await noteNumberCall(deps, project.owner_id, { number, trunkId, source: request.source })
+    }
+    return admission
   } catch (error) {
     const refusal = Refusal.safeParse(error instanceof Problem ? error.code : null)
     if (!refusal.success) throw error
@@ -61,12 +68,20 @@ async function calledOverTrunk(deps: Deps, request: RequestBody<'call.admit'>): 
   const ownerId = await selectTrunkOwner(sql, trunk_id)
   if (!ownerId) return 'unknown_source'
   const called = toE164(request.called)
-  const project = called ? await projectOfNumber(deps, ownerId, called) : undefined
+  // A registration shows whose the number is; the number alone must not get the code that shows it.
+  const isHidden =
+    called && request.decided_by !== 'registration' && (await mayBeVerificationCall(deps, called, caller))
+  const project = called && !isHidden ? await projectOfNumber(deps, ownerId, called, trunk_id) : undefined
   return called && project ? { project, called, caller, trunk_id } : 'unknown_number'
 }
 
-async function projectOfNumber(deps: Deps, ownerId: string, number: string): Promise<ProjectRow | undefined> {
-  const id = await selectInboundProject(deps.sql, ownerId, number)
+async function projectOfNumber(
+  deps: Deps,
+  ownerId: string,
+  number: string,
+  trunkId: string | null,
+): Promise<ProjectRow | undefined> {
+  const id = await selectInboundProject(deps.sql, ownerId, number, trunkId)
   return id ? selectProject(deps.sql, ownerId, id) : undefined
 }
 
@@ -86,7 +101,7 @@ async function calledBySoftphone(
   const number = toE164(called)
   const name = called.slice(0, LONGEST_NAME)
   const project = number
-    ? await projectOfNumber(deps, owner_id, number)
+    ? await projectOfNumber(deps, owner_id, number, null)
     : OWN_AGENT.test(called)
       ? await selectProject(deps.sql, owner_id, project_id)
       : await selectProjectByName(deps.sql, owner_id, name)

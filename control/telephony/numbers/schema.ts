@@ -20,6 +20,9 @@ export const NumberView = z
     number: z.string(),
     trunk_id: z.uuid(),
     trunk_name: z.string(),
+    verified: z
+      .boolean()
+      .describe('True once a verification call has shown that the number is yours; see `verify_number`'),
     status: z.enum(['bound', 'unbound']),
     bindings: z.array(z.object({ project_id: z.uuid(), direction: BindDirection })),
   })

@@ -19,6 +19,7 @@ export function presentNumber(row: NumberRow) {
     number: row.number,
     trunk_id: row.trunk_id,
     trunk_name: row.trunk_name,
+    verified: row.verified_at !== null,
     status: bindings.length > 0 ? ('bound' as const) : ('unbound' as const),
     bindings,
   }

@@ -6,11 +6,12 @@ export interface NumberRow {
   number: string
   trunk_id: string
   trunk_name: string
+  verified_at: Date | null
   bindings: { project_id: string; direction: 'in' | 'out' }[]
 }
 
 const selection = (db: Db) => db`
-  select numbers.id, numbers.number, numbers.trunk_id, trunks.name as trunk_name, coalesce(
+  select numbers.id, numbers.number, numbers.trunk_id, trunks.name as trunk_name, numbers.verified_at, coalesce(
     (select json_agg(json_build_object('project_id', project_id, 'direction', direction)
                      order by number_bindings.created_at, project_id, direction)
      from number_bindings where number_id = numbers.id), '[]') as bindings
@@ -32,6 +33,10 @@ export async function selectNumber(db: Db, ownerId: string, number: string): Pro
   const [row] = await db<NumberRow[]>`
     ${selection(db)} where numbers.owner_id = ${ownerId} and numbers.number = ${number}`
   return row
+}
+
+export async function updateVerified(db: Db, ownerId: string, id: string, at: Date): Promise<void> {
+  await db`update numbers set verified_at = ${at} where owner_id = ${ownerId} and id = ${id}`
 }
 
 /** Keeps an existing binding; the caller checks its project. */
@@ -58,10 +63,41 @@ export async function deleteBindings(
   return rows.length
 }
 
-export async function selectInboundProject(db: Db, ownerId: string, number: string): Promise<string | undefined> {
+/** `trunkId`: the trunk that the call came over, which must have the number; null for calls of softphones. */
+export async function selectInboundProject(
+  db: Db,
+  ownerId: string,
+  number: string,
+  trunkId: string | null,
+): Promise<string | undefined> {
   const [row] = await db<{ project_id: string }[]>`
     select number_bindings.project_id from number_bindings
     join numbers on numbers.id = number_bindings.number_id
-    where numbers.owner_id = ${ownerId} and numbers.number = ${number} and direction = 'in'`
+    where numbers.owner_id = ${ownerId} and numbers.number = ${number} and direction = 'in'
+      and (${trunkId}::uuid is null or numbers.trunk_id = ${trunkId})`
   return row?.project_id
+}
+
+/** Sources remembered per number; a carrier calls from fewer. */
+const MOST_SOURCES = 64
+
+/**
+ * Records that a call to the number came from `source`. Returns true for the first one of a number that other accounts
+ * list, too.
+ */
+export async function insertNumberCall(
+  db: Db,
+  ownerId: string,
+  call: { number: string; trunkId: string; source: string; at: Date },
+): Promise<boolean> {
+  const [row] = await db<{ contested: boolean }[]>`
+    with first as (
+      insert into number_calls (number_id, owner_id, source, first_at)
+      select id, owner_id, ${call.source}, ${call.at} from numbers
+      where owner_id = ${ownerId} and number = ${call.number} and trunk_id = ${call.trunkId}
+        and (select count(*) from number_calls where number_id = numbers.id) < ${MOST_SOURCES}
+      on conflict do nothing returning number_id
+    )
+    select exists (select 1 from numbers where number = ${call.number} and owner_id <> ${ownerId}) as contested from first`
+  return row?.contested ?? false
 }

@@ -1,10 +1,9 @@
-import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { CodecName } from '../../../media/contract/plan.ts'
+import { SHORTEST_PREFIX } from '../../../media/shared/addresses.ts'
 import { Language } from '../../agents/projects/schema.ts'
 import { Phone, Region } from '../../platform/phone.ts'
 
-const isCidr = (text: string) => ipaddr.isValidCIDR(text) || ipaddr.isValid(text)
 const Host = z
   .string()
   .max(253)
@@ -52,7 +51,14 @@ const shown = {
   username: line.min(1).nullable(),
   realm: line.nullable(),
   outbound_proxy: line.nullable(),
-  allowed_ips: z.array(z.string().refine(isCidr, { error: 'must be an IP address or a CIDR range' })).max(100),
+  allowed_ips: z
+    .array(z.string().max(64))
+    .max(100)
+    .describe(
+      `IP addresses and CIDR networks that calls of this trunk may come from, besides its hosts. Prefixes are /${SHORTEST_PREFIX.ipv4} ` +
+        `or longer (IPv4), /${SHORTEST_PREFIX.ipv6} or longer (IPv6), and the addresses public, unless the operator allows others. ` +
+        'These sources may place calls only: other requests are not answered',
+    ),
   codecs: z
     .array(CodecName)
     .min(1)

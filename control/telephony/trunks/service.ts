@@ -1,5 +1,12 @@
 import type { TrunkStatusEvent } from '../../../media/contract/messages.ts'
-import { CONTRACT_VERSION, type DialingRules, type NewTrunk, type TrunkHost } from '../../../media/contract/plan.ts'
+import {
+  CONTRACT_VERSION,
+  type DialingRules,
+  type NewTrunk,
+  type NumberClaim,
+  type TrunkHost,
+} from '../../../media/contract/plan.ts'
+import { trunkAccount } from '../../../media/contract/trunk-account.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { invalidField, limitReached, notFound } from '../../platform/http/problem.ts'
@@ -7,7 +14,8 @@ import { time } from '../../platform/http/shapes.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { dialingRules, regionOf } from '../../platform/phone.ts'
-import { checkHosts } from './private-hosts.ts'
+import { insertNumberCall } from '../numbers/sql.ts'
+import { checkHosts, checkSources } from './private-hosts.ts'
 import { TrunkCreate, type TrunkInput, TrunkPatch, type TrunkSettings, trunkDefaults } from './schema.ts'
 import {
   countTrunks,
@@ -22,6 +30,7 @@ import {
   selectNumbersOf,
   selectTrunk,
   type TrunkRow,
+  updateRegistrars,
   updateStatus,
   updateTrunk,
 } from './sql.ts'
@@ -34,7 +43,7 @@ const MOST_TRUNKS = 100
 const associated = (id: string) => `trunk:${id}`
 
 /** The engines get the change within a second, or as soon as Redis is reachable. */
-async function changed(deps: Ports, tx: Tx): Promise<void> {
+export async function announceTrunks(deps: Pick<Deps, 'boss'>, tx: Tx): Promise<void> {
   await raiseVersion(tx)
   await enqueue(deps, tx, 'trunks.publish', {})
 }
@@ -64,7 +73,8 @@ export async function createTrunk(
     ...(given(TrunkCreate.parse(input)) as TrunkInput),
   } as TrunkSettings
   check(settings)
-  checkHosts(deps.config.trunk_private_hosts, settings)
+  checkHosts(deps.config, settings)
+  checkSources(deps.config, settings.allowed_ips)
   const { numbers, password, ...trunk } = settings
   const created_at = wallDate(deps)
   const id = uuidv7(created_at.getTime())
@@ -73,7 +83,7 @@ export async function createTrunk(
     if ((await countTrunks(tx, ownerId)) >= MOST_TRUNKS) throw limitReached(MOST_TRUNKS, 'trunks')
     await insertTrunk(tx, { ...trunk, id, owner_id: ownerId, password_sealed, created_at })
     await addNumbers(tx, ownerId, id, numbers, created_at)
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
     const answer = await viewOf(tx, ownerId, id)
     await save(tx, answer)
     return answer
@@ -92,7 +102,9 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
       before.password_sealed === null ? null : String(deps.sealer.open(before.password_sealed, associated(id)))
     const settings: TrunkSettings = { ...before, password: known, numbers: have, ...given(TrunkPatch.parse(patch)) }
     check(settings)
-    checkHosts(deps.config.trunk_private_hosts, settings)
+    checkHosts(deps.config, settings)
+    // Engines ignore sources that a trunk of an earlier version has; they must not stop other changes of it.
+    if (patch.allowed_ips !== undefined) checkSources(deps.config, patch.allowed_ips)
     const { numbers, password, ...trunk } = settings
     const password_sealed = password === null ? null : deps.sealer.seal(password, associated(id))
     await updateTrunk(tx, ownerId, { ...before, ...trunk, password_sealed })
@@ -104,7 +116,7 @@ export async function patchTrunk(deps: Ports, ownerId: string, id: string, patch
       numbers.filter(number => !have.includes(number)),
       wallDate(deps),
     )
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
     return viewOf(tx, ownerId, id)
   })
 }
@@ -113,7 +125,7 @@ export type TrunkAnswer = ReturnType<typeof presentTrunk>
 
 export function presentTrunk(row: TrunkRow & { numbers: string[] }) {
   const { owner_id: _owner, password_sealed: _password, created_at, ...rest } = row
-  const { host_status, registration, last_error, status_at, ...shown } = rest
+  const { host_status, registration, last_error, status_at, registrars: _at, registered_account: _as, ...shown } = rest
   const hosts = hostStatus(shown, host_status)
   const last_options_ms = hosts.find(host => host.alive)?.options_ms ?? null
   return {
@@ -148,7 +160,7 @@ export async function getTrunk(deps: Pick<Deps, 'sql'>, ownerId: string, id: str
 export async function removeTrunk(deps: Ports, ownerId: string, id: string): Promise<void> {
   await withJobs(deps, async tx => {
     if (!(await deleteTrunk(tx, ownerId, id))) throw notFound()
-    await changed(deps, tx)
+    await announceTrunks(deps, tx)
   })
 }
 
@@ -158,8 +170,19 @@ async function addNumbers(tx: Tx, ownerId: string, trunkId: string, numbers: str
     await insertNumbers(tx, ownerId, rows)
   } catch (error) {
     if ((error as { code?: string }).code !== '23505') throw error // unique_violation
-    throw invalidField('/numbers', 'number_taken', 'a number is already on another trunk, or listed twice')
+    throw invalidField('/numbers', 'number_listed', 'a number is on another trunk of this account')
   }
+}
+
+/** Records a call that the number alone decided: a later account with the number does not take the calls of its source. */
+export async function noteNumberCall(
+  deps: Pick<Deps, 'sql' | 'boss' | 'clock'>,
+  ownerId: string,
+  call: { number: string; trunkId: string; source: string },
+): Promise<void> {
+  await withJobs(deps, async tx => {
+    if (await insertNumberCall(tx, ownerId, { ...call, at: wallDate(deps) })) await announceTrunks(deps, tx)
+  })
 }
 
 /** Serialised, so that an older snapshot cannot overwrite a newer one. */
@@ -177,7 +200,10 @@ export async function publishTrunks(deps: Pick<Deps, 'sql' | 'sealer' | 'bus'>):
 }
 
 /** A trunk in the form of engines, with its password decrypted. */
-export function planOf(deps: Pick<Deps, 'sealer'>, row: TrunkRow & { numbers: string[] }): NewTrunk {
+export function planOf(
+  deps: Pick<Deps, 'sealer'>,
+  row: TrunkRow & { numbers: string[]; claims?: NumberClaim[] },
+): NewTrunk {
   return {
     id: row.id,
     owner_id: row.owner_id,
@@ -208,8 +234,14 @@ export function planOf(deps: Pick<Deps, 'sealer'>, row: TrunkRow & { numbers: st
     refusal_announcement: row.refusal_announcement,
     refusal_language: row.refusal_language,
     numbers: row.numbers,
+    contact_user: contactUserOf(deps, row.id),
+    registrars: row.registered_account === trunkAccount(row) ? row.registrars : [],
+    claims: row.claims ?? [],
   }
 }
+
+/** Not guessable, because it decides whose a call is; the same at every engine and after each restart. */
+const contactUserOf = ({ sealer }: Pick<Deps, 'sealer'>, id: string): string => `t${sealer.nameFor(`trunk:${id}`)}`
 
 /** Rules of the configured country, or of the trunk's numbers. */
 function dialingOf({ region, numbers }: { region: string | null; numbers: string[] }): DialingRules | null {
@@ -217,7 +249,29 @@ function dialingOf({ region, numbers }: { region: string | null; numbers: string
   return country ? dialingRules(country) : null
 }
 
-export async function noteTrunkStatus(deps: Pick<Deps, 'sql'>, event: TrunkStatusEvent): Promise<void> {
+export async function noteTrunkStatus(deps: Pick<Deps, 'sql' | 'boss'>, event: TrunkStatusEvent): Promise<void> {
   const { trunk_id, registration, last_error, hosts } = event
   await updateStatus(deps.sql, event.owner_id, { trunk_id, registration, last_error, hosts, at: new Date(event.at) })
+  if (event.registrar) await noteRegistrar(deps, event.owner_id, trunk_id, event.registrar)
+}
+
+/** A registrar behind a name may answer from several servers. */
+const MOST_REGISTRARS = 8
+
+/** An answer about an account that the trunk no longer has is ignored: its owner may have changed the user name since. */
+async function noteRegistrar(
+  deps: Pick<Deps, 'sql' | 'boss'>,
+  ownerId: string,
+  trunkId: string,
+  { account, address }: NonNullable<TrunkStatusEvent['registrar']>,
+): Promise<void> {
+  await withJobs(deps, async tx => {
+    const row = await lockTrunk(tx, ownerId, trunkId)
+    if (!row || trunkAccount(row) !== account) return
+    const known = row.registered_account === account ? row.registrars : []
+    if (address === null ? known.length === 0 : known.includes(address)) return
+    const registrars = address === null ? [] : [address, ...known].slice(0, MOST_REGISTRARS)
+    await updateRegistrars(tx, ownerId, { id: trunkId, registrars, registered_account: account })
+    await announceTrunks(deps, tx)
+  })
 }

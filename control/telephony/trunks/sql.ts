@@ -1,5 +1,5 @@
 import type { TrunkStatusEvent } from '../../../media/contract/messages.ts'
-import type { CodecName, TrunkHost } from '../../../media/contract/plan.ts'
+import type { CodecName, NumberClaim, TrunkHost } from '../../../media/contract/plan.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
 import type { Page } from '../../platform/http/paging.ts'
 
@@ -36,9 +36,13 @@ export interface TrunkRow {
   registration: 'none' | 'registering' | 'registered' | 'failed'
   last_error: string | null
   status_at: Date | null
+  /** Addresses of the registrar that accepted `registered_account` (`trunkAccount`). */
+  registrars: string[]
+  registered_account: string | null
   created_at: Date
 }
-type NewTrunk = Omit<TrunkRow, 'host_status' | 'registration' | 'last_error' | 'status_at'>
+type Status = 'host_status' | 'registration' | 'last_error' | 'status_at' | 'registrars' | 'registered_account'
+type NewTrunk = Omit<TrunkRow, Status>
 
 const columns = [
   'id',
@@ -159,6 +163,17 @@ export async function updateStatus(
     where owner_id = ${ownerId} and id = ${status.trunk_id} and (status_at is null or status_at < ${status.at})`
 }
 
+/** The registrar's addresses; none when it rejected the account. */
+export async function updateRegistrars(
+  tx: Tx,
+  ownerId: string,
+  trunk: Pick<TrunkRow, 'id' | 'registrars' | 'registered_account'>,
+): Promise<void> {
+  await tx`
+    update trunks set registrars = ${trunk.registrars}, registered_account = ${trunk.registered_account}
+    where owner_id = ${ownerId} and id = ${trunk.id}`
+}
+
 export async function raiseVersion(db: Db): Promise<void> {
   await db`update trunks_version set version = version + 1`
 }
@@ -170,10 +185,34 @@ export async function lockPublishing(tx: Tx): Promise<void> {
   await tx`select pg_advisory_xact_lock(${PUBLISH_LOCK})`
 }
 
+const epochMs = (db: Db, column: string) => db`floor(extract(epoch from ${db(column)}) * 1000)::bigint`
+
+/**
+ * Claims to numbers: for those that several accounts list, that were called, or verified. Another number may be dialled
+ * in the same way, in the national form of another country, so calls count even if no other account lists the number.
+ */
+const claims = (db: Db) => db`
+  coalesce((
+    select json_agg(json_build_object(
+      'number', numbers.number,
+      'listed_at', ${epochMs(db, 'numbers.created_at')},
+      'verified_at', ${epochMs(db, 'numbers.verified_at')},
+      'called', (
+        select coalesce(json_object_agg(source, ${epochMs(db, 'first_at')}), '{}') from number_calls
+        where number_id = numbers.id)))
+    from numbers where numbers.trunk_id = trunks.id and (
+      numbers.verified_at is not null
+      or exists (select 1 from number_calls where number_id = numbers.id)
+      or exists (
+        select 1 from numbers other where other.number = numbers.number and other.owner_id <> numbers.owner_id))
+  ), '[]') as claims`
+
+type Published = WithNumbers & { claims: NumberClaim[] }
+
 /** One statement, so that version and trunks are from the same snapshot. */
-export async function selectAll(db: Db): Promise<{ version: number; trunks: WithNumbers[] }> {
-  const rows = await db<(WithNumbers & { version: number })[]>`
-    select trunks_version.version, ${withNumbers(db)}
+export async function selectAll(db: Db): Promise<{ version: number; trunks: Published[] }> {
+  const rows = await db<(Published & { version: number })[]>`
+    select trunks_version.version, ${withNumbers(db)}, ${claims(db)}
     from trunks_version left join trunks on true order by trunks.id`
   return { version: rows[0]!.version, trunks: rows.filter(row => row.id !== null) }
 }

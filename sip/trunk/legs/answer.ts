@@ -10,9 +10,10 @@ import { accountOf, Credentials } from '../requests/credentials.ts'
 import { answerOfRefusal, isAnnounced, RETRY_SOON } from '../requests/outcome.ts'
 import type { IncomingRequest, Reply, SrfDialog } from '../requests/srf.ts'
 import { waitFor } from '../requests/wait.ts'
-import { userOf } from '../routing/address.ts'
+import { hostIn, userOf } from '../routing/address.ts'
+import { isAccount } from '../routing/choice.ts'
 import type { Trunks } from '../routing/directory.ts'
-import { accountUri, accountUser } from '../routing/identity.ts'
+import { accountUri } from '../routing/identity.ts'
 import { callerNumber, outgoingNumber, ownNumber } from '../routing/numbers.ts'
 import { type TrunkContext, trackLeg } from './attempt.ts'
 import { acceptsNoAudio, openEarly } from './early.ts'
@@ -33,7 +34,7 @@ export function takeInvite(
 ): InboundOffer | null {
   // P-Called-Party-ID (RFC 7315 §4.2) is present when a proxy has replaced the Request-URI with our Contact.
   const dialed = [userOf(req.uri), userOf(req.get('P-Called-Party-ID')), userOf(req.get('To'))]
-  const match = trunks.match(req.source_address, dialed)
+  const match = trunks.match(req.source_address, dialed, [hostIn(req.get('To')), hostIn(req.get('From'))])
   if (match.kind === 'unknown') {
     context.log.info({ source: req.source_address }, 'call from unknown source refused')
     context.meters.refused.add({ reason: 'unknown_source' })
@@ -41,7 +42,8 @@ export function takeInvite(
     return null
   }
   const trunk = match.kind === 'trunk' ? match.trunk : null
-  return take(context, { trunk, called: calledNumber(dialed, trunk) }, req, res)
+  const decidedBy = match.kind === 'trunk' ? match.by : undefined
+  return take(context, { trunk, called: calledNumber(dialed, trunk), decidedBy }, req, res)
 }
 
 /** Like takeInvite, for a call of an authenticated softphone. */
@@ -65,6 +67,7 @@ interface Source {
   trunk: TrunkPlan | null
   softphone?: SoftphonePlan
   called: string
+  decidedBy?: InboundOffer['decidedBy'] | undefined
 }
 
 function take(context: TrunkContext, source: Source, req: IncomingRequest, res: Reply): InboundOffer | null {
@@ -92,13 +95,15 @@ function checkOffer(body: string, wishes: MediaPreferences): number | null {
   return result.code === 'malformed' ? 400 : 488
 }
 
+const isOurName = (trunk: TrunkPlan, text: string): boolean => text === trunk.contact_user || isAccount(trunk, text)
+
 /** On a registered trunk the Request-URI may contain our user name, and another header the number. */
 export function calledNumber(dialed: readonly (string | null)[], trunk: TrunkPlan | null): string {
   for (const text of dialed) {
     const own = trunk === null ? null : ownNumber(text, trunk.numbers, trunk.dialing)
     if (own !== null) return own
   }
-  const named = dialed.filter(text => text !== null && (trunk === null || text !== accountUser(trunk)))
+  const named = dialed.filter(text => text !== null && (trunk === null || !isOurName(trunk, text)))
   // A carrier that names only the account means its number, when it has exactly one.
   if (named.length === 0 && trunk?.numbers.length === 1) return trunk.numbers[0]!
   return callerNumber(named[0] ?? null, trunk?.dialing ?? null)
@@ -109,6 +114,7 @@ class Offer implements InboundOffer {
   readonly caller: string
   readonly source: string
   readonly trunkId: string | null
+  readonly decidedBy?: 'registration' | 'number'
   readonly softphoneId?: string
   readonly signal: AbortSignal
   readonly #context: TrunkContext
@@ -125,7 +131,7 @@ class Offer implements InboundOffer {
 
   constructor(
     context: TrunkContext,
-    { trunk, softphone, called }: Source,
+    { trunk, softphone, called, decidedBy }: Source,
     wishes: MediaPreferences,
     req: IncomingRequest,
     res: Reply,
@@ -143,6 +149,7 @@ class Offer implements InboundOffer {
     this.caller = softphone?.username ?? callerNumber(caller, trunk?.dialing ?? null)
     this.source = req.source_address
     this.trunkId = trunk?.id ?? null
+    if (decidedBy !== undefined) this.decidedBy = decidedBy
     this.signal = this.#gone.signal
     const untrack = context.track({ lost: () => this.#gone.abort() })
     const callId = req.get('Call-ID') ?? ''

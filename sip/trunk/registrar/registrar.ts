@@ -21,7 +21,7 @@ export interface SoftphoneRegistrarOptions {
   clock: Clock
   log: Log
   meters?: Pick<SipMeters, 'phones'>
-  /** Addresses that are never banned, such as those of trunks. */
+  /** Addresses that are never banned: those of this machine. */
   isTrusted(address: string): boolean
 }
 
@@ -141,23 +141,18 @@ export class SoftphoneRegistrar {
   }
 
   async #check(req: IncomingRequest, proof: Proof, network: string): Promise<AuthResult> {
-    const { softphones, clock } = this.#options
+    const { softphones } = this.#options
     const { username, nonce, nonceCount } = proof
     const found = SOFTPHONE_USERNAME.test(username) ? await this.#patient(softphones.find(username)) : null
-    if (this.#suspects.of(username, clock.now()) >= MOST_WRONG && !(await this.#isAtHome(found, req.source_address))) {
-      this.#count('locked')
-      return refused(503)
-    }
     // A proxy may rewrite the URI, but not its user.
     const right = isProven(proof, found?.ha1 ?? this.#nobody, req.method) && userOf(proof.uri) === userOf(req.uri)
     if (found === null || !right) {
-      this.#suspects.add(username, POINTS.wrong, clock.now())
       this.#options.log.info(
         { source: req.source_address, softphone_id: found?.id ?? null },
         'softphone sent wrong password',
       )
       this.#count('wrong_password')
-      return this.#challenge(req, false, POINTS.wrong)
+      return this.#wrong(req, username)
     }
     if (!(await this.#patient(softphones.countUp(nonce, nonceCount, NONCE_MS * 2)))) {
       return this.#challenge(req, true, POINTS.unproven)
@@ -166,11 +161,16 @@ export class SoftphoneRegistrar {
     return { ok: true, softphone: found }
   }
 
-  /** A password guesser must not lock out a phone that calls from a registered address. */
-  async #isAtHome(softphone: SoftphonePlan | null, address: string): Promise<boolean> {
-    if (softphone === null) return false
-    const state = await this.#patient(this.#options.softphones.state(softphone.id))
-    return liveContacts(state, this.#options.clock.wall()).some(({ host }) => host === address)
+  /**
+   * The right password is always accepted: a lock of the name would let guessers keep its telephone out, and 80 random
+   * bits need none. While a name is guessed at, from however many networks, wrong passwords are not answered as such.
+   */
+  #wrong(req: IncomingRequest, username: string): AuthResult {
+    const isGuessed = this.#suspects.add(`name ${username}`, POINTS.wrong, this.#options.clock.now()) > MOST_WRONG
+    const challenge = this.#challenge(req, false, POINTS.wrong)
+    if (!isGuessed || (!challenge.ok && challenge.status === 403)) return challenge
+    this.#count('guessed_name')
+    return refused(503)
   }
 
   #challenge(req: IncomingRequest, stale: boolean, points: number): AuthResult {

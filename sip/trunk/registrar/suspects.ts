@@ -11,7 +11,7 @@ export const POINTS = { unproven: 1, nonsense: 2, wrong: 5 } as const
 
 /** Points at which a network is banned. */
 export const MOST_POINTS = 100
-/** Points at which a user name is locked for sources that it is not registered from. */
+/** Points above which wrong passwords of a user name get no new challenge. */
 export const MOST_WRONG = 50
 /** Milliseconds in which points halve. */
 const HALF_MS = 120_000

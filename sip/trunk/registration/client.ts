@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { TrunkStatusEvent } from '../../../media/contract/messages.ts'
 import type { TrunkHost, TrunkPlan } from '../../../media/contract/plan.ts'
+import { trunkAccount } from '../../../media/contract/trunk-account.ts'
 import type { Clock } from '../../../media/shared/clock.ts'
 import type { Log } from '../../../media/shared/log.ts'
 import { splitOutside } from '../../text/grammar.ts'
@@ -20,6 +21,8 @@ export interface RegistrationStatus {
   ownerId: string
   registration: TrunkStatusEvent['registration']
   lastError: string | null
+  /** The registrar's answer about an account: its address, or null when it rejected the account. */
+  registrar?: { account: string; address: string | null }
 }
 
 export interface RegistrationClientOptions {
@@ -40,12 +43,17 @@ export const registers = (trunk: TrunkPlan): boolean => trunk.mode !== 'ip' && t
 /** The parts of a trunk that a REGISTER depends on: when any changes, the trunk is registered again. */
 function identityOf(trunk: TrunkPlan): string {
   const { username, password, realm, outbound_proxy: proxy, from_user: user, from_domain: domain } = trunk
-  return JSON.stringify([hostsOf(trunk), username, password, realm, proxy, user, domain])
+  return JSON.stringify([hostsOf(trunk), username, password, realm, proxy, user, domain, trunk.contact_user])
 }
 
 /** The parts that identify the binding at the registrar, apart from our address. */
 const bindingOf = (trunk: TrunkPlan): string =>
-  JSON.stringify([hostsOf(trunk), trunk.outbound_proxy, accountUser(trunk), accountDomain(trunk)])
+  JSON.stringify([
+    ...[hostsOf(trunk), trunk.outbound_proxy, accountUser(trunk), accountDomain(trunk), trunk.contact_user],
+  ])
+
+/** Answers to REGISTER by which a registrar rejects the account, after the credentials were sent. */
+const REJECTIONS = new Set([401, 403, 404, 407])
 
 /** Keeps trunks of mode `register` and `both` registered. */
 export class RegistrationClient {
@@ -115,6 +123,8 @@ class Registration {
   /** The host that accepted the registration. */
   #at: TrunkHost | null = null
   #reported = ''
+  /** The registrar's latest answer about the account; undefined before one. */
+  #registrar: string | null | undefined
   #cseq = 0
   #cancelTimer: () => void = () => {}
   #over = false
@@ -169,10 +179,13 @@ class Registration {
   }
 
   #report(registration: RegistrationStatus['registration'], lastError: string | null): void {
-    const news = `${registration} ${lastError}`
+    const news = `${registration} ${lastError} ${this.#registrar}`
     if (news === this.#reported) return
     this.#reported = news
-    this.#options.onStatus({ trunkId: this.#trunk.id, ownerId: this.#trunk.owner_id, registration, lastError })
+    const address = this.#registrar
+    const registrar = address === undefined ? {} : { registrar: { account: trunkAccount(this.#trunk), address } }
+    const { id: trunkId, owner_id: ownerId } = this.#trunk
+    this.#options.onStatus({ trunkId, ownerId, registration, lastError, ...registrar })
   }
 
   /** Registers at the first available host. */
@@ -207,11 +220,18 @@ class Registration {
     }
     this.#at = host
     this.#options.trunks.learn(host.host, res.source_address)
+    this.#note(res.source_address)
     this.#feed({ type: 'accepted', expiresSeconds: grantedSeconds(res) ?? this.#state.expiresSeconds }, null)
+  }
+
+  #note(address: string | null): void {
+    this.#registrar = address
+    this.#options.trunks.noteRegistrar(this.#trunk, address)
   }
 
   #refused(res: IncomingResponse | null, message: string | null): void {
     const status = res?.status ?? 503
+    if (REJECTIONS.has(status)) this.#note(null)
     this.#options.log.warn({ trunk_id: this.#trunk.id, sip_code: status }, 'REGISTER refused')
     const input = {
       type: 'refused',
@@ -232,7 +252,7 @@ class Registration {
       return {
         From: aor,
         To: aor,
-        Contact: `<${contactUri(user, host)}>;expires=${expires}`,
+        Contact: `<${contactUri(trunk.contact_user ?? user, host)}>;expires=${expires}`,
         'Call-ID': this.callId,
         CSeq: `${this.#cseq} REGISTER`,
         Expires: String(expires),

@@ -7,7 +7,7 @@ const PHONE_EVENTS = [
   'registered',
   'challenged',
   'wrong_password',
-  'locked',
+  'guessed_name',
   'shut_out',
   'banned',
   'too_many_challenges',

@@ -33,6 +33,12 @@ export function proxyHost(trunk: Pick<TrunkPlan, 'outbound_proxy' | 'transport'>
   return proxy?.scheme === 'sip' || proxy?.scheme === 'sips' ? proxy.host : null
 }
 
+/** The host of a name-addr in lower case; empty when there is none. */
+export function hostIn(text: string | undefined): string {
+  const uri = parseUri(parseNameAddr(text ?? '')?.uri ?? '')
+  return uri?.scheme === 'sip' || uri?.scheme === 'sips' ? uri.host.toLowerCase() : ''
+}
+
 /**
  * The user part of a URI or name-addr without its parameters; null when absent. A number local to a global prefix
  * (`phone-context`, RFC 3966 §5.1.5) is returned with the prefix.

@@ -335,3 +335,38 @@ describe('DTMF', () => {
     await pending
   })
 })
+
+describe('a session', () => {
+  it('sends neither audio nor reports to an address that is not allowed, until the audio comes from another', async () => {
+    const asked: string[] = []
+    const egress = {
+      admits: (kind: string, address: string) => {
+        asked.push(`${kind} ${address}`)
+        return address === '127.0.0.1'
+      },
+    }
+    const rtp = await openRtp({
+      ...{ host: '127.0.0.1', ports: { min: 0, max: 0 }, clock: systemClock, pacer, log: quietLog },
+      egress,
+    })
+    open.push(rtp)
+    const [inside, nat] = [createSocket('udp4'), await socket()]
+    await new Promise<void>(resolve => inside.bind(0, '127.0.0.66', resolve))
+    open.push(inside)
+    let leaked = 0
+    inside.on('message', () => leaked++)
+    let got = 0
+    nat.on('message', () => got++)
+    rtp.trust('127.0.0.1')
+    rtp.configure({ ...params(inside.address().port), remote: { address: '127.0.0.66', port: inside.address().port } })
+    rtp.attach(ear(() => level(1000)).sink)
+    await until(() => asked.filter(what => what === 'rtp 127.0.0.66').length > 10, 'packets to be refused')
+    // A caller behind a NAT: its audio comes from elsewhere, and ours goes there.
+    for (let n = 0; n < 6; n++) {
+      nat.send(packet(n, 1000), rtp.local.port, '127.0.0.1')
+      await new Promise(resolve => setTimeout(resolve, 20))
+    }
+    await until(() => got > 5, 'audio at the latched address')
+    expect(leaked).toBe(0)
+  })
+})

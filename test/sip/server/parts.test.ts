@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { allowList, CidrError, readCidrLines, standingOf } from '../../../sip/server/allow.ts'
+import { allowList, CidrError, readCidrLines, standingBesideTrunks, standingOf } from '../../../sip/server/allow.ts'
 import { localise, newRequest, PolicyError, stampVia } from '../../../sip/server/headers.ts'
 import { bestLocal, commonOctets } from '../../../sip/server/network.ts'
 import { headerOf, type SipRequest } from '../../../sip/text/message.ts'
@@ -110,6 +110,24 @@ describe('allowed sources', () => {
     expect(['203.0.113.2', '2001:db8:0:1::1'].map(standing)).toEqual(['stranger', 'stranger'])
     expect(['2001:db8::1', '2001:db8::6'].map(standing)).toEqual(['out', 'out'])
     expect(['203.0.113.1', '2001:db8::5'].map(standing)).toEqual(['known', 'known'])
+  })
+
+  it('let sources of trunks place calls, and are strangers for the rest', () => {
+    const list = allowList([
+      '@203.0.113.0/24',
+      '@2001:db8::/48',
+      '127.0.0.0/8',
+      '?2001::/16',
+      '!2001:db8::/64',
+      '=tabc',
+    ])!
+    const standing = (address: string) => [standingOf(list, address), standingBesideTrunks(list, address)]
+    expect(standing('203.0.113.9')).toEqual(['trunk', 'out'])
+    expect(standing('2001:db8:0:1::1')).toEqual(['trunk', 'stranger'])
+    // Its calls continue, although a guesser in its network is banned.
+    expect(standing('2001:db8::1')).toEqual(['trunk', 'out'])
+    expect(standingOf(list, '127.0.0.1')).toBe('known')
+    expect([...list.contacts]).toEqual(['tabc'])
   })
 
   it.each(['', 'host', '1.2.3', '1.2.3.4/33', '1.2.3.4/x', '::1/129'])('rejects "%s"', cidr => {

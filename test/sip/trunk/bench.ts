@@ -76,6 +76,9 @@ export function trunkPlan(peer: { port: number }, over: Partial<TrunkPlan> = {})
     refusal_announcement: null,
     refusal_language: 'en',
     numbers: ['+12025550100'],
+    contact_user: null,
+    registrars: [],
+    claims: [],
     ...over,
   }
 }

@@ -175,7 +175,7 @@ describe('a call comes in', () => {
     const list = allowList(readCidrLines(readFileSync(file, 'utf8')))
     const allowed = ['192.0.2.7', '198.51.100.9', '127.0.0.1', '::1', '203.0.113.1', '192.0.2.8']
     const standings = allowed.map(address => standingOf(list, address))
-    expect(standings).toEqual(['known', 'known', 'known', 'known', 'out', 'out'])
+    expect(standings).toEqual(['trunk', 'trunk', 'known', 'known', 'out', 'out'])
     rmSync(folder, { recursive: true })
   })
 })

@@ -76,10 +76,11 @@ class Carrier {
     return new Carrier(socket)
   }
 
+  /** Returns the account's address and the Contact, which has a user of its own. */
   async register(): Promise<string> {
     for (;;) {
       const next = this.#came.shift()
-      if (next !== undefined) return headerOf(next, 'Contact') ?? ''
+      if (next !== undefined) return `${headerOf(next, 'To')} ${headerOf(next, 'Contact')}`
       await new Promise<void>(resolve => {
         this.#wake = resolve
       })
@@ -109,13 +110,16 @@ test('a trunk is registered by one engine, anew when it changes, and no more whe
     const { body } = await owner.call('POST', '/trunks', { ...settings, port: carrier.port, numbers: [nextPhone()] })
     path = `/trunks/${body.id}`
   }
-  const first = await timed(create, /^<sip:live@.*expires=300$/)
+  const first = await timed(create, /^<sip:live@.* <sip:t[0-9a-f]{24}@.*expires=300$/)
   const holder = benches.find(bench => first.includes(`:${bench.rig.udpPort}>`))!
   await holder.until(() => holder.statuses.at(-1)?.registration === 'registered')
-  const second = await timed(() => owner.call('PATCH', path, { username: 'renamed' }), /^<sip:renamed@.*expires=300$/)
+  const second = await timed(
+    () => owner.call('PATCH', path, { username: 'renamed' }),
+    /^<sip:renamed@.* <sip:t[0-9a-f]{24}@.*expires=300$/,
+  )
   expect(second).toContain(`:${holder.rig.udpPort}>`)
   await holder.until(() => holder.statuses.at(-1)?.registration === 'registered')
-  await timed(() => owner.call('DELETE', path), /^<sip:renamed@.*expires=0$/)
+  await timed(() => owner.call('DELETE', path), /^<sip:renamed@.* <sip:t[0-9a-f]{24}@.*expires=0$/)
   const other = benches.find(bench => bench !== holder)!
   expect(other.statuses).toEqual([])
 })

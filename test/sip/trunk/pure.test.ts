@@ -3,7 +3,7 @@ import { keyInInfo } from '../../../sip/trunk/legs/keys.ts'
 import { type RegistrationState, stepRegistration, unregistered } from '../../../sip/trunk/registration/plan.ts'
 import { answerOfRefusal, outcomeOf, unansweredOutcome } from '../../../sip/trunk/requests/outcome.ts'
 import { proxyUri, trunkUri, userOf } from '../../../sip/trunk/routing/address.ts'
-import { chooseTrunk, Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
+import { Trunks, type TrunksParts } from '../../../sip/trunk/routing/directory.ts'
 import { NextHopResolver } from '../../../sip/trunk/routing/next-hop.ts'
 import { callerNumber, ownNumber } from '../../../sip/trunk/routing/numbers.ts'
 import { hostsOnly, MemoryLog, trunkPlan } from './bench.ts'
@@ -106,13 +106,27 @@ describe('which trunk a call is on', () => {
   it('by source, then by number', () => {
     const all = trunks()
     expect(all.match('192.0.2.1', ['x'])).toEqual({ kind: 'trunk', trunk: first })
-    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second })
+    expect(all.match('198.51.100.7', [null, '222222222'])).toEqual({ kind: 'trunk', trunk: second, by: 'number' })
     expect(all.match('198.51.100.8', ['222222222'])).toEqual({ kind: 'trunk', trunk: first })
     expect(all.match('198.51.100.7', ['999'])).toEqual({ kind: 'ambiguous', trunks: [first, second] })
     expect(all.match('2001:db8::5', [])).toEqual({ kind: 'trunk', trunk: second })
     expect(all.match('2001:db9::1', [])).toEqual({ kind: 'trunk', trunk: proxied })
     expect(all.match('203.0.113.9', [])).toEqual({ kind: 'unknown' })
-    expect(chooseTrunk([], [])).toEqual({ kind: 'unknown' })
+  })
+
+  it('ignores sources that no trunk may list, and private addresses that a name resolves to', async () => {
+    const wide = trunkPlan(peer, { host: 'evil.example.com', allowed_ips: ['0.0.0.0/0', '37.20.4.0/24', '10.0.0.1'] })
+    const directory = { all: () => [wide], onChange: () => () => {} }
+    const parts = knowing({ 'evil.example.com': ['10.0.0.2', '203.0.113.9'] })
+    const mayReach = (address: string) => !address.startsWith('10.')
+    const all = new Trunks(directory, { ...parts, mayReach, mayAdmit: network => network === '37.20.4.0/24' })
+    await all.resolve()
+    all.learn('evil.example.com', '10.0.0.3')
+    expect(all.allowedSources()).toEqual(['37.20.4.0/24', '203.0.113.9'])
+    const sources = ['1.2.3.4', '10.0.0.1', '10.0.0.2', '10.0.0.3', '37.20.4.9', '203.0.113.9']
+    expect(sources.map(source => all.match(source, []).kind)).toEqual([
+      ...['unknown', 'unknown', 'unknown', 'unknown', 'trunk', 'trunk'],
+    ])
   })
 
   it('tells each change of what may call, once', async () => {

@@ -226,6 +226,47 @@ describe('an unknown client', () => {
     expect(answers[1]).toEqual([503, { headers: { 'Retry-After': '5' } }])
   })
 
+  it('that guesses a name, from however many networks, never keeps its telephone out', async () => {
+    const options = { softphones: directory, secret: 'secret', clock, log: new MemoryLog(), isTrusted: () => false }
+    const registrar = new SoftphoneRegistrar(options)
+    const ask = async (source: string, password: string | null, username = USER) => {
+      const answers: [number, { headers?: Record<string, string> }][] = []
+      const res = { send: (...answer: [number, object]) => answers.push(answer), finalResponseSent: false } as never
+      const request = async (authorized?: string) => {
+        const from = `<sip:${username}@x>`
+        const contact = `<sip:${username}@${source}>`
+        const headers: Record<string, string | undefined> = {
+          From: from,
+          To: from,
+          Contact: contact,
+          CSeq: '1 REGISTER',
+        }
+        headers['Call-ID'] = `${source}${authorized}`
+        headers['Authorization'] = authorized
+        const get = (name: string) => headers[name]
+        await registrar.onRegister({ source_address: source, method: 'REGISTER', uri: 'sip:x', get } as never, res)
+        return answers.at(-1)!
+      }
+      const [status, challenged] = await request()
+      if (password === null || status !== 401) return status
+      const [challenge] = parseChallenges(challenged.headers!['WWW-Authenticate']!.split('\r\n')[0]!)
+      const input = { username, password, method: 'REGISTER', uri: 'sip:x', cnonce: 'c', nonceCount: 1 }
+      return (await request(authorization(challenge!, input)))[0]
+    }
+    const guesses: number[] = []
+    for (let place = 1; place <= 4; place++) {
+      for (let n = 0; n < 5; n++) guesses.push(await ask(`198.51.100.${place}`, 'wrong'))
+    }
+    // Guessers learn that they are wrong ten times, then nothing.
+    expect(guesses.slice(0, 10)).toEqual(Array(10).fill(401))
+    expect(guesses.slice(10)).toEqual(Array(10).fill(503))
+    expect(await ask('203.0.113.77', PASSWORD)).toBe(200)
+    // A name that does not exist is answered alike.
+    const nobody: number[] = []
+    for (let n = 0; n < 12; n++) nobody.push(await ask(`198.51.101.${n >> 2}`, 'wrong', 'phone-zzzzzzzz'))
+    expect(nobody).toEqual([...Array(10).fill(401), 503, 503])
+  })
+
   it('that guesses passwords is blocked for a while; registered ones continue', async () => {
     const banned: string[] = []
     const told = { ...directory, ban: async (network: string) => void banned.push(network) }

@@ -33,7 +33,16 @@ const partOf: Partial<Record<string, Part>> = {
 export const partsWith = (errors: Record<string, unknown>): Part[] =>
   Object.keys(errors).flatMap(path => partOf[path.split('.')[0]!] ?? [])
 
-const words = ['credentials', 'own_number', 'number_taken', 'private_address', 'phone', 'region'] as const
+const words = [
+  'credentials',
+  'malformed',
+  'own_number',
+  'number_listed',
+  'prefix_too_short',
+  'private_address',
+  'phone',
+  'region',
+] as const
 const forms = ['invalid_format', 'too_small', 'too_big'] as const
 type Known = (typeof words)[number] | (typeof forms)[number]
 const known = new Set<string>([...words, ...forms])

@@ -13,6 +13,7 @@ import { type Column, ListTable } from '../ui/table.tsx'
 import { BindNumber } from './bind-number.tsx'
 import { boundTo, type NumberItem, useProjectName, type Way } from './bindings.ts'
 import { numbersChanged, numbersPageQuery } from './queries.ts'
+import { VerifyNumber } from './verify-number.tsx'
 
 export function NumberList() {
   const { t } = useTranslation('trunks')
@@ -22,6 +23,7 @@ export function NumberList() {
   const numbers = useQuery({ ...numbersPageQuery(offset), placeholderData: keepPreviousData })
   // Keep only the number: its bindings may change while the dialog is open.
   const [binding, setBinding] = useState<string | null>(null)
+  const [verifying, setVerifying] = useState<string | null>(null)
   const turnTo = (to: number) =>
     setSearch(to > 0 ? { numbers: String(to) } : {}, { replace: true, preventScrollReset: true })
   const columns: Column<NumberItem>[] = [
@@ -42,6 +44,23 @@ export function NumberList() {
           {item.trunk_name}
         </Anchor>
       ),
+    },
+    {
+      key: 'verified',
+      header: t('verify.header'),
+      cell: item =>
+        item.verified ? (
+          <Text size="sm">{t('verify.yes')}</Text>
+        ) : (
+          <Button
+            size="compact-sm"
+            variant="subtle"
+            onClick={() => setVerifying(item.number)}
+            aria-label={t('verify.title', { number: item.number })}
+          >
+            {t('verify.open')}
+          </Button>
+        ),
     },
     { key: 'in', header: t('numbers.in'), cell: item => <Bound item={item} way="in" /> },
     { key: 'out', header: t('numbers.out'), cell: item => <Bound item={item} way="out" /> },
@@ -73,11 +92,12 @@ export function NumberList() {
             rowKey={item => item.number}
             onOffset={turnTo}
             empty={<Empty title={t('numbers.none')} />}
-            minWidth={760}
+            minWidth={860}
           />
         )}
       </Answered>
       {beingBound && <BindNumber item={beingBound} onClose={() => setBinding(null)} />}
+      {verifying !== null && <VerifyNumber number={verifying} onClose={() => setVerifying(null)} />}
     </>
   )
 }
