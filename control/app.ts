@@ -196,6 +196,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     'trunks.publish': async () => void (await publishTrunks(deps)),
     'softphone.publish': data => publishSoftphone(deps, data),
     'knowledge.index': data => indexer.run(data),
+    'knowledge.long': data => indexer.run(data),
     'knowledge.forget': ({ keys }) => deleteContent(deps, keys),
     'leads.search': data => searcher.run(data),
     'account.erase': data => eraseClosed(deps, data),

@@ -7,10 +7,19 @@
 import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import type { Tx } from '../platform/db/connect.ts'
-import { enqueue } from '../platform/jobs/jobs.ts'
+import { FairTurns, OwnerUsage } from '../platform/jobs/fair-turns.ts'
+import { enqueue, withJobs } from '../platform/jobs/jobs.ts'
 import { errorFields } from '../platform/log.ts'
 import { crawlSite } from './crawl/crawl.ts'
-import { type Embedder, type ExtractedPage, KnowledgeError, type Skipped } from './documents/types.ts'
+import {
+  type Chunk,
+  type Embedder,
+  type ExtractedPage,
+  type Extractor,
+  KnowledgeError,
+  type Skipped,
+  SliceSpent,
+} from './documents/types.ts'
 import { chunkAside } from './index/chunk-aside.ts'
 import { embedMissing, embedStale } from './index/embed.ts'
 import { chunkSteps } from './index/store.ts'
@@ -34,13 +43,34 @@ class Stopping extends Error {
   override readonly message = 'the process is shutting down'
 }
 
+/** Passages and characters of the first slice; more is long work. */
+const FIRST_CHUNKS = 32
+const FIRST_CHARACTERS = 1_000_000
+/** Turns of this process at the same time; an embedding model has one thread. */
+const CUT_AT_ONCE = 2
+const EMBED_AT_ONCE = 2
+
 interface Job {
   owner_id: string
   source_id: string
+  /** True after the first slice, which is short. */
+  long?: boolean
 }
 interface Run {
   ownerId: string
+  long: boolean
   ending: AbortController
+}
+/** Owners take turns at what uses the CPU. */
+interface Turns {
+  cut: FairTurns
+  embed: FairTurns
+}
+/** A run, and all that it needs. */
+interface Task extends KnowledgeDeps {
+  parts: KnowledgeParts
+  turns: Turns
+  long: boolean
 }
 
 const running = new WeakMap<object, Map<string, Run>>()
@@ -67,10 +97,11 @@ export interface Indexer {
 
 export function createIndexer(deps: KnowledgeDeps): Indexer {
   const closing = new AbortController()
+  const turns = turnsOf(deps)
   return {
     async run(job) {
       closing.signal.throwIfAborted()
-      await indexSource(deps, job)
+      await indexSource(deps, turns, job)
     },
     async refresh() {
       const { embedder } = deps.knowledge ?? {}
@@ -78,7 +109,7 @@ export function createIndexer(deps: KnowledgeDeps): Indexer {
       if (!embedder || signal.aborted) return
       try {
         await warm(deps, embedder, signal)
-        await embedStale({ sql: deps.sql, embedder }, signal)
+        await embedStale({ sql: deps.sql, embedder, turns: turns.embed }, signal)
       } catch (error) {
         if (!closing.signal.aborted) throw error
       }
@@ -90,37 +121,41 @@ export function createIndexer(deps: KnowledgeDeps): Indexer {
   }
 }
 
+function turnsOf({ clock, knowledge }: KnowledgeDeps): Turns {
+  const usage = knowledge?.usage ?? new OwnerUsage(clock)
+  return {
+    cut: new FairTurns({ atOnce: CUT_AT_ONCE, usage, clock }),
+    embed: new FairTurns({ atOnce: EMBED_AT_ONCE, usage, clock }),
+  }
+}
+
 async function warm({ sql }: KnowledgeDeps, embedder: Embedder, signal: AbortSignal): Promise<void> {
   if (embedder.warm && (await hasSomeReadySource(sql))) await embedder.warm(signal)
 }
 
-async function indexSource(deps: KnowledgeDeps, job: Job): Promise<void> {
+async function indexSource(deps: KnowledgeDeps, turns: Turns, job: Job): Promise<void> {
   const parts = deps.knowledge
   if (!parts) throw new Error('knowledge base is not configured in this process')
   if (isBusyFor(deps, job)) return requeue(deps, job)
-  const run: Run = { ownerId: job.owner_id, ending: new AbortController() }
+  const long = job.long ?? false
+  const run: Run = { ownerId: job.owner_id, long, ending: new AbortController() }
   runsOf(deps).set(job.source_id, run)
   try {
     const source = await claimSource(deps.sql, job.owner_id, job.source_id)
-    if (source) await runClaimed(deps, parts, source, run.ending)
+    if (source) await runClaimed({ ...deps, parts, turns, long }, source, run.ending)
   } finally {
     if (runsOf(deps).get(job.source_id) === run) runsOf(deps).delete(job.source_id)
   }
 }
 
-async function runClaimed(
-  deps: KnowledgeDeps,
-  parts: KnowledgeParts,
-  source: SourceRow,
-  ending: AbortController,
-): Promise<void> {
+async function runClaimed(deps: Task, source: SourceRow, ending: AbortController): Promise<void> {
   const stopWatching = watch(deps, source, ending)
   try {
     if (source.tries > MOST_TRIES) throw givenUp()
     // Files of runs that were killed on this machine.
-    await removeTemp(parts.temp, tempPrefix(source))
-    if (!source.chunked) await readAndCut(deps, parts, source, ending)
-    await embedAndShow(deps, parts, source, ending.signal)
+    await removeTemp(deps.parts.temp, tempPrefix(source))
+    const chunks = source.chunked ? source.chunks : await readAndCut(deps, source, ending)
+    await embedAndShow(deps, source, chunks, ending.signal)
   } catch (error) {
     await settle(deps, source, ending.signal.aborted ? ending.signal.reason : error)
   } finally {
@@ -129,19 +164,32 @@ async function runClaimed(
 }
 
 /** The job queue runs one job per owner, except when two workers fetch jobs at the same moment. */
-const isBusyFor = (deps: KnowledgeDeps, { owner_id, source_id }: Job): boolean =>
-  [...runsOf(deps)].some(([id, { ownerId }]) => ownerId === owner_id && id !== source_id)
+const isBusyFor = (deps: KnowledgeDeps, { owner_id, source_id, long = false }: Job): boolean =>
+  [...runsOf(deps)].some(([id, run]) => run.ownerId === owner_id && run.long === long && id !== source_id)
 
-const requeue = (deps: KnowledgeDeps, job: Job): Promise<void> =>
-  deps.sql.begin(tx =>
-    enqueue(deps, tx, 'knowledge.index', job, { startAfter: REQUEUE_SECONDS, group: { id: job.owner_id } }),
+async function requeue(deps: KnowledgeDeps, { long = false, ...job }: Job): Promise<void> {
+  const options = { startAfter: REQUEUE_SECONDS, group: { id: job.owner_id } }
+  await deps.sql.begin(tx =>
+    long
+      ? enqueue(deps, tx, 'knowledge.long', { ...job, long: true }, options)
+      : enqueue(deps, tx, 'knowledge.index', job, options),
   )
+}
+
+/** Big work yields: it goes on in the queue of long work, from what is stored. */
+const continueLater = (deps: KnowledgeDeps, source: SourceRow): Promise<void> =>
+  withJobs(deps, async tx => {
+    if (!(await updateClaimed(tx, source, { tries: source.tries - 1 }))) return
+    const { owner_id, id: source_id } = source
+    await enqueue(deps, tx, 'knowledge.long', { owner_id, source_id, long: true }, { group: { id: owner_id } })
+  })
 
 const givenUp = () =>
   new KnowledgeError('internal', 'An internal error prevented indexing. Add the source again later.')
 
 async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): Promise<void> {
   if (error instanceof Superseded) return
+  if (error instanceof SliceSpent) return continueLater(deps, source)
   if (error instanceof Stopping) {
     await updateClaimed(deps.sql, source, { tries: source.tries - 1 })
     throw error
@@ -157,19 +205,15 @@ async function settle(deps: KnowledgeDeps, source: SourceRow, error: unknown): P
 /** Errors on our side, which a retry may resolve. */
 const OURS: ReadonlySet<string> = new Set(['internal', 'embedding_failed'])
 
-async function readAndCut(
-  deps: KnowledgeDeps,
-  parts: KnowledgeParts,
-  source: SourceRow,
-  ending: AbortController,
-): Promise<void> {
+/** Returns the number of chunks. */
+async function readAndCut(deps: Task, source: SourceRow, ending: AbortController): Promise<number> {
   const { signal } = ending
   const cancel = deps.clock.after(LONGEST_MS, () =>
     ending.abort(new KnowledgeError('timeout', 'Reading the source took longer than half an hour.')),
   )
   try {
-    const { pages, skipped } = await readPages(deps, parts, source, signal)
-    const chunks = await chunkAside(pages, signal)
+    const { pages, skipped } = await readPages(deps, source, signal)
+    const chunks = await cut(deps, source, pages, signal)
     if (chunks.length === 0) throw new KnowledgeError('no_text', 'The source has no text.')
     if (chunks.length > MOST_CHUNKS) {
       throw new KnowledgeError('too_complex', `The source has more than ${MOST_CHUNKS} passages.`)
@@ -180,20 +224,33 @@ async function readAndCut(
     }
     const read = { chunked: true, chunks: chunks.length, pages: pages.length, skipped }
     await claimed(deps, source, async tx => void (await updateClaimed(tx, source, read)))
+    return chunks.length
   } finally {
     cancel()
   }
 }
 
-/** Has no time limit: finished vectors are kept when the run is interrupted. */
-async function embedAndShow(
-  deps: KnowledgeDeps,
-  parts: KnowledgeParts,
-  source: SourceRow,
+/** Cuts pages into chunks, when it is the owner's turn. */
+function cut(
+  deps: Task,
+  { owner_id: owner }: SourceRow,
+  pages: ExtractedPage[],
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Chunk[]> {
+  const size = pages.reduce((sum, { blocks }) => sum + blocks.reduce((all, { text }) => all + text.length, 0), 0)
+  if (!deps.long && size > FIRST_CHARACTERS) throw new SliceSpent()
+  return deps.turns.cut.run({ owner, size }, signal, () => chunkAside(pages, signal))
+}
+
+/** Has no time limit: finished vectors are kept when the run is interrupted. */
+async function embedAndShow(deps: Task, source: SourceRow, chunks: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
-  if (parts.embedder) await embedMissing({ sql: deps.sql, embedder: parts.embedder }, source, signal, () => {})
+  const { sql, turns, long } = deps
+  const { embedder } = deps.parts
+  if (embedder) {
+    if (!long && chunks > FIRST_CHUNKS) throw new SliceSpent()
+    await embedMissing({ sql, embedder, turns: turns.embed }, source, signal, () => {})
+  }
   await claimed(deps, source, async tx => void (await updateClaimed(tx, source, { status: 'ready' })))
 }
 
@@ -206,19 +263,22 @@ async function claimed(deps: KnowledgeDeps, source: SourceRow, write: (tx: Tx) =
 }
 
 async function readPages(
-  deps: KnowledgeDeps,
-  parts: KnowledgeParts,
+  deps: Task,
   source: SourceRow,
   signal: AbortSignal,
 ): Promise<{ pages: ExtractedPage[]; skipped: Skipped }> {
-  if (source.kind !== 'url') return { pages: [await readContent(deps, parts, source, signal)], skipped: {} }
+  if (source.kind !== 'url') return { pages: [await readContent(deps, source, signal)], skipped: {} }
+  // A site may let its pages drip.
+  if (!deps.long) throw new SliceSpent()
   const pages: ExtractedPage[] = []
   let chunks = 0
-  const { extractor } = parts
   const { fetch, clock } = deps
+  const extractor: Pick<Extractor, 'extract'> = {
+    extract: (input, ending) => deps.parts.extractor.extract(input, ending, { owner: source.owner_id }),
+  }
   const onPage = async (page: ExtractedPage) => {
     pages.push(page)
-    chunks += (await chunkAside([page], signal)).length
+    chunks += (await cut(deps, source, [page], signal)).length
     if (!(await updateClaimed(deps.sql, source, { pages: pages.length, chunks }))) throw new Superseded()
   }
   const { url, crawl, max_pages: maxPages } = source
@@ -226,17 +286,14 @@ async function readPages(
   return { pages, skipped }
 }
 
-async function readContent(
-  deps: KnowledgeDeps,
-  { extractor, temp }: KnowledgeParts,
-  source: SourceRow,
-  signal: AbortSignal,
-): Promise<ExtractedPage> {
+async function readContent(deps: Task, source: SourceRow, signal: AbortSignal): Promise<ExtractedPage> {
+  const { extractor, temp } = deps.parts
   const file = await tempFile(temp, `${tempPrefix(source)}-${randomUUID()}`)
   try {
     const found = await fetchContent(deps.blobs, contentKey(source), file, signal)
     if (!found) throw new Error('content of the source is missing')
-    const page = await extractor.extract({ kind: source.document_kind!, file }, signal)
+    const turn = { owner: source.owner_id, part: deps.long ? ('rest' as const) : ('first' as const) }
+    const page = await extractor.extract({ kind: source.document_kind!, file }, signal, turn)
     await updateClaimed(deps.sql, source, { pages: 1 })
     return page
   } finally {

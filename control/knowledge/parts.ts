@@ -1,5 +1,6 @@
 import type { Deps } from '../platform/deps.ts'
 import { Problem } from '../platform/http/problem.ts'
+import type { OwnerUsage } from '../platform/jobs/fair-turns.ts'
 import type { Embedder, Extractor } from './documents/types.ts'
 import type { VectorIndex } from './index/vectors.ts'
 
@@ -10,6 +11,8 @@ export interface KnowledgeParts {
   embedder: Embedder | null
   /** Null when there is no embedder. */
   vectors: VectorIndex | null
+  /** Shared with the extractor, so that owners are charged for both; the indexer has its own when omitted. */
+  usage?: OwnerUsage
   /** Directory of temporary files. */
   temp: string
 }

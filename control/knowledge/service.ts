@@ -16,6 +16,7 @@ import { stopIndexing } from './indexing.ts'
 import { type KnowledgeDeps, knowledgeParts } from './parts.ts'
 import type { SourceInput } from './schema.ts'
 import {
+  countUnindexed,
   deleteSource,
   deleteSourcesOf,
   deleteUnstored,
@@ -197,8 +198,20 @@ async function findOrInsert(
 
 const full = (detail: string) => new Problem('limit_reached', { detail })
 
-const startIndexing = (deps: KnowledgeDeps, tx: Tx, { id, owner_id }: SourceRow) =>
-  enqueue(deps, tx, 'knowledge.index', { owner_id, source_id: id }, { group: { id: owner_id } })
+/** Characters that take about as long as starting a parser; a larger document comes after smaller ones. */
+const SMALL_BYTES = 64 * 1024
+/** Weight of each source of the owner that is not indexed yet, in doublings of the size. */
+const BACKLOG_WEIGHT = 4
+
+/** Small sources come first, and those of owners who wait for nothing else. Sites are long work from the start. */
+async function startIndexing(deps: KnowledgeDeps, tx: Tx, { id, owner_id, kind, bytes }: SourceRow): Promise<void> {
+  const job = { owner_id, source_id: id }
+  const group = { id: owner_id }
+  if (kind === 'url') return enqueue(deps, tx, 'knowledge.long', { ...job, long: true }, { group })
+  const others = await countUnindexed(tx, owner_id, id)
+  const priority = -Math.ceil(Math.log2(1 + Number(bytes) / SMALL_BYTES)) - BACKLOG_WEIGHT * others
+  await enqueue(deps, tx, 'knowledge.index', job, { group, priority })
+}
 
 async function storeContent(deps: KnowledgeDeps, source: SourceRow, file: string): Promise<void> {
   const signal = AbortSignal.timeout(UPLOAD_MS)

@@ -70,6 +70,14 @@ export async function countSources(db: Db, ownerId: string, projectId: string): 
   return row!.total
 }
 
+/** Sources of the owner that are waiting or being indexed, without this one. */
+export async function countUnindexed(tx: Tx, ownerId: string, exceptId: string): Promise<number> {
+  const [row] = await tx<{ total: number }[]>`
+    select count(*)::int as total from knowledge_sources
+    where owner_id = ${ownerId} and id <> ${exceptId} and stored and status in ('pending', 'indexing')`
+  return row!.total
+}
+
 /** Counts towards the limits, including sources that are being added. */
 export async function selectUse(
   tx: Tx,

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
+import { tied } from '../setup/prepare.ts'
 
 interface GoInstall {
   /** Directory of the binaries. */
@@ -14,7 +15,7 @@ interface GoInstall {
 export function goInstall(go: string, args: readonly string[], options: GoInstall): Promise<number | null> {
   const { target, signal, onLine } = options
   return new Promise(resolve => {
-    const child = spawn('nice', ['-n', '15', go, 'install', ...args], {
+    const child = spawn(...tied('nice', ['-n', '15', go, 'install', ...args]), {
       // Some distributions disable the download of the toolchain that the module requires.
       env: { ...process.env, GOBIN: target, GOTOOLCHAIN: 'auto' },
       stdio: ['ignore', 'ignore', 'pipe'],

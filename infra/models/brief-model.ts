@@ -3,7 +3,7 @@ import type { BriefModel } from '../../control/outreach/leads/brief/model.ts'
 import { createTextModel } from '../../media/models/text-model.ts'
 import { VendorError } from '../../media/models/vendor-error.ts'
 import type { Clock } from '../../media/shared/clock.ts'
-import { markUntrusted, UNTRUSTED_RULE } from '../../media/shared/untrusted.ts'
+import { markInline, markUntrusted, newBoundary, untrustedRule } from '../../media/shared/untrusted.ts'
 import type { Config } from '../config/config.ts'
 
 export interface BriefModelOptions {
@@ -20,12 +20,14 @@ export function createBriefModel({ config, clock }: BriefModelOptions): BriefMod
   const llm = createTextModel({ provider: 'openai_compatible', baseUrl, model, apiKey, clock, retries: 0 })
 
   return async ({ task, brief, schema, repair }, signal) => {
+    const boundary = newBoundary()
     const request = {
       system:
-        `${task} Answer by calling \`${TOOL}\` once, and say nothing else. ${UNTRUSTED_RULE}` +
-        (repair ? `\n\nYour last answer was refused: ${repair}. Correct it.` : ''),
+        `${task} Answer by calling \`${TOOL}\` once, and say nothing else. ${untrustedRule(boundary)}` +
+        (repair ? `\n\nYour last answer was refused: ${markInline(boundary, 'validation', repair)}. Correct it.` : ''),
+      boundary,
       language: 'en',
-      messages: [{ role: 'caller' as const, text: markUntrusted('brief', brief) }],
+      messages: [{ role: 'caller' as const, text: markUntrusted(boundary, 'brief', brief) }],
       tools: [{ name: TOOL, description: 'What the brief says', parameters: schema }],
       today: new Date(clock.wall()),
     }

@@ -4,34 +4,76 @@
  */
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { linkSync, readFileSync, readlinkSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 
 const POLL_MS = 200
+/** A lock of another container or machine, whose processes are not visible here, is renewed so often (ms) … */
+const RENEW_MS = 5000
+/** … and is stale when it is older than this (ms). */
+const STALE_MS = 30_000
 
 /**
  * Waits until the lock is ours and resolves with its release function. The lock of a process that no longer runs is
- * taken over. `onWait` is called about five times a second while another process holds it; `signal` ends the wait.
+ * taken over: at once when it ran here, after half a minute when it ran in another container or on another machine that
+ * shares the directory. `onWait` is called about five times a second while another process holds it; `signal` ends the wait.
  */
 export async function takeLock(file, { onWait = () => {}, signal } = {}) {
   const startedAt = Date.now()
   const text = JSON.stringify({
     pid: process.pid,
     started: startOf(process.pid),
+    place: PLACE,
     sinceMs: startedAt,
     nonce: randomBytes(6).toString('hex'),
   })
   for (;;) {
     signal?.throwIfAborted()
-    if (create(file, text)) return () => release(file, text)
+    if (create(file, text)) return keep(file, text)
     const found = read(file)
     if (found === null) continue
     const owner = ownerIn(found)
-    if (owner === null || !isRunning(owner)) {
+    if (owner === null || !isHeld(file, owner)) {
       removeStale(file, found)
       continue
     }
     onWait({ pid: owner.pid, heldMs: Date.now() - owner.sinceMs, waitedMs: Date.now() - startedAt })
     await new Promise(resolve => setTimeout(resolve, POLL_MS))
+  }
+}
+
+/** Names what shares process IDs with us: one boot of one machine, and one PID namespace of it. */
+const PLACE = placeOf()
+function placeOf() {
+  try {
+    return `${readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()} ${readlinkSync('/proc/self/ns/pid')}`
+  } catch {
+    return ''
+  }
+}
+
+function isHeld(file, owner) {
+  if (owner.place === undefined || owner.place === PLACE) return isRunning(owner)
+  try {
+    return statSync(file).mtimeMs > Date.now() - STALE_MS
+  } catch {
+    return false
+  }
+}
+
+/** Renews the lock until it is released. */
+function keep(file, text) {
+  const renew = () => {
+    try {
+      if (read(file) === text) utimesSync(file, new Date(), new Date())
+    } catch {
+      // the directory is gone
+    }
+  }
+  const renewing = setInterval(renew, RENEW_MS)
+  renewing.unref()
+  return () => {
+    clearInterval(renewing)
+    release(file, text)
   }
 }
 
@@ -108,8 +150,8 @@ function read(file) {
 /** Null when the file is damaged by a full disk or a power cut. */
 function ownerIn(text) {
   try {
-    const { pid, started, sinceMs } = JSON.parse(text)
-    return { pid, started, sinceMs }
+    const { pid, started, sinceMs, place } = JSON.parse(text)
+    return { pid, started, sinceMs, place }
   } catch {
     return null
   }

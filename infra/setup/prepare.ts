@@ -1,5 +1,5 @@
 /** Finds or installs what the machine lacks. Idempotent: reports each step once, and nothing when nothing was done. */
-import { spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
@@ -117,6 +117,26 @@ export function pathOf(program: string): string | null {
 }
 
 export const onPath = (program: string) => pathOf(program) !== null
+
+/**
+ * A command whose process is killed with ours, also by `kill -9`: otherwise a download or a build of a killed start goes
+ * on beside that of the next. Linux with util-linux only; elsewhere the command as it is.
+ */
+export function tied(command: string, args: readonly string[]): [command: string, args: string[]] {
+  tying ??= canTie()
+  return tying ? ['setpriv', [...TIE, command, ...args]] : [command, [...args]]
+}
+const TIE = ['--pdeathsig', 'KILL']
+let tying: boolean | null = null
+
+function canTie(): boolean {
+  try {
+    execFileSync('setpriv', [...TIE, 'true'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}
 
 export function run(
   command: string,

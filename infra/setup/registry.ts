@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { inflateRawSync } from 'node:zlib'
-import { run } from './prepare.ts'
+import { run, tied } from './prepare.ts'
 
 export interface Source {
   name: string
@@ -29,19 +29,19 @@ export async function download(source: Source, folder: string): Promise<void> {
   if (sum !== sha256) throw new Error(`${name} has an unexpected checksum: ${sum}`)
 }
 
-const npmPack = (name: string, folder: string) => run('npm', ['pack', '--silent', '--pack-destination', folder, name])
+const npmPack = (name: string, folder: string) =>
+  run(...tied('npm', ['pack', '--silent', '--pack-destination', folder, name]))
 
 /** A download does not change the system's Python, so an "externally managed" one (PEP 668) allows it too. */
 function pipDownload({ name, platform, python = '3.11' }: Source, folder: string) {
   const platforms = (platform ? [platform] : LINUX).flatMap(one => ['--platform', one])
-  return run('python3', [
-    ...['-m', 'pip', 'download', '--quiet', '--no-deps', '--only-binary=:all:', '--python-version', python],
-    ...[...platforms, '--dest', folder, name],
-  ])
+  const options = ['--quiet', '--no-deps', '--only-binary=:all:', '--python-version', python, ...platforms]
+  return run(...tied('python3', ['-m', 'pip', 'download', ...options, '--dest', folder, name]))
 }
 
 export function whyNot(name: string, output: string): string {
-  if (/spawn python3 ENOENT/.test(output)) return `${name} needs Python 3 with pip, which is not installed`
+  if (/spawn python3 ENOENT|setpriv: failed to execute python3/.test(output))
+    return `${name} needs Python 3 with pip, which is not installed`
   if (/No module named pip/.test(output)) return `${name} needs Python's pip, which is not installed`
   return `Couldn’t download ${name}: ${output.trim().split('\n').at(-1) ?? ''}`
 }

@@ -1,7 +1,7 @@
 /** Runs a scenario in text mode: without audio, and without network except for models, much faster than real time. */
 import { randomUUID } from 'node:crypto'
 import { toolPlan } from '../../control/agents/projects/tool-plan.ts'
-import { fillVars } from '../../control/telephony/call-setup/plan.ts'
+import { fillMarked, fillVars } from '../../control/telephony/call-setup/plan.ts'
 import type { Turn } from '../../media/contract/messages.ts'
 import { CallPlan } from '../../media/contract/plan.ts'
 import { createScripted } from '../../media/models/scripted/scripted.ts'
@@ -9,6 +9,7 @@ import { createTextModel } from '../../media/models/text-model.ts'
 import type { ChatMessage, Llm } from '../../media/ports/llm.ts'
 import type { Fetch } from '../../media/shared/fetch.ts'
 import type { Log } from '../../media/shared/log.ts'
+import { newBoundary } from '../../media/shared/untrusted.ts'
 import { systemClock } from '../adapters/clock.ts'
 import type { SimulationResult } from './judge.ts'
 import { type Scenario, ScenarioError, settingsOf } from './scenario.ts'
@@ -81,6 +82,7 @@ async function playPersona(
     let over = false
     const request = {
       system: `${CALLER_RULES}\n\n${caller.persona}`,
+      boundary: newBoundary(),
       language,
       messages: otherSide(call.conversation.transcript.turns),
       tools: [end],
@@ -105,7 +107,9 @@ const otherSide = (turns: readonly Turn[]): ChatMessage[] =>
 export function planOf(scenario: Scenario): CallPlan {
   const settings = settingsOf(scenario)
   const { vars } = scenario
+  const boundary = newBoundary()
   const fill = (text: string | null) => (text === null ? null : fillVars(text, vars))
+  const forModel = (text: string) => fillMarked(text, vars, boundary)
   const [call_id, owner_id, project_id] = [randomUUID(), randomUUID(), randomUUID()]
   return CallPlan.parse({
     v: 1,
@@ -124,12 +128,13 @@ export function planOf(scenario: Scenario): CallPlan {
     llm: { provider: 'scripted' },
     disclosure: fill(settings.disclosure),
     greeting: fill(settings.greeting),
-    prompt: fillVars(settings.prompt, vars),
-    task: fill(scenario.task),
+    boundary,
+    prompt: forModel(settings.prompt),
+    task: scenario.task === null ? null : forModel(scenario.task),
     vars,
     tools: settings.tools.map(toolPlan),
     timezone: settings.timezone,
-    goal: fill(settings.goal),
+    goal: settings.goal === null ? null : forModel(settings.goal),
     extraction: settings.extraction,
     voicemail: { action: 'ignore' },
     recording: false,

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { asStep, type ProgressReporter, run } from '../setup/prepare.ts'
+import { asStep, type ProgressReporter, run, tied } from '../setup/prepare.ts'
 import { whyNot } from '../setup/registry.ts'
 import { makeOnce } from '../setup/shared-folder.ts'
 
@@ -71,7 +71,8 @@ export async function ensurePackages(
 function install({ name, pins, megabytes }: Packages, folder: string, reporter?: ProgressReporter): Promise<void> {
   return asStep(reporter, `Installing ${name} (about ${megabytes ?? 60} MB, once)`, async () => {
     // `--target` needs neither python3-venv nor changes to a system-managed Python (PEP 668).
-    const { code, output } = await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', folder, ...pins])
+    const options = ['--quiet', '--target', folder, ...pins]
+    const { code, output } = await run(...tied('python3', ['-m', 'pip', 'install', ...options]))
     if (code !== 0) throw new Error(whyNot(name, output))
   })
 }

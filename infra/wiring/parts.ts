@@ -7,6 +7,7 @@ import { handlers } from '../../control/handlers.ts'
 import { createVectorIndex } from '../../control/knowledge/index/vectors.ts'
 import { createControlMeters } from '../../control/metrics/meters.ts'
 import { connect } from '../../control/platform/db/connect.ts'
+import { OwnerUsage } from '../../control/platform/jobs/fair-turns.ts'
 import { createBoss } from '../../control/platform/jobs/jobs.ts'
 import { createLiveKit, type LiveKit } from '../../control/telephony/realtime/livekit.ts'
 import { createControlBus } from '../../media/bus/control-bus.ts'
@@ -138,8 +139,11 @@ export function buildControlParts(
   const mayReach = reachOf(config, own)
   const egress = openEgress({ mayReach, metrics, clock: systemClock, log, redis, prefix: config.REDIS_PREFIX })
   const guarded = { own, egress: egress.guard }
-  const leads = createLeads(config, { sql, clock: systemClock, publicUrl: publicUrl(config), guarded })
-  const knowledge = { extractor: createExtractor(), embedder, vectors, temp: join(config.home, 'knowledge') }
+  // One record of what owners have used: uploads, sites and leads of one owner count together.
+  const usage = new OwnerUsage(systemClock)
+  const leads = createLeads(config, { sql, clock: systemClock, usage, publicUrl: publicUrl(config), guarded })
+  const temp = join(config.home, 'knowledge')
+  const knowledge = { extractor: createExtractor({ usage }), embedder, vectors, usage, temp }
   const mail = openMail(config, log)
   return {
     ...handlers,

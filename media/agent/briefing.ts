@@ -35,6 +35,7 @@ export class Briefing {
     const { plan, clock, transcript, tools } = this.#options
     return {
       system: this.system,
+      boundary: plan.boundary,
       language: plan.language,
       messages: transcript.messages(),
       tools: tools(),

@@ -1,7 +1,7 @@
 /** Builds the system prompt of a call. Pure. */
 
 import type { CallPlan } from '../contract/plan.ts'
-import { markUntrusted, UNTRUSTED_RULE } from '../shared/untrusted.ts'
+import { markUntrusted, untrustedRule } from '../shared/untrusted.ts'
 
 const RULES = [
   'You are speaking on the telephone. Answer in one to three short spoken sentences, without lists, markup or emoji.',
@@ -10,7 +10,6 @@ const RULES = [
   'When the caller asks not to be called again, use do_not_call.',
   'When the conversation is over, say goodbye and use end_call.',
   'Never say that you are a human being.',
-  UNTRUSTED_RULE,
 ].join(' ')
 
 const WHO_CALLED: Record<CallPlan['direction'], string> = {
@@ -41,20 +40,21 @@ export function systemPrompt(plan: CallPlan, startedMs: number): string {
     aboutContact(plan),
     `The call began on ${spokenTime(startedMs, plan.timezone)} (${plan.timezone}).`,
     `Speak the language with the code "${plan.language}".`,
-    RULES,
+    `${RULES} ${untrustedRule(plan.boundary)}`,
   ]
     .filter(part => part.trim() !== '')
     .join('\n\n')
 }
 
-function aboutContact({ contact, timezone }: CallPlan): string {
+function aboutContact({ contact, timezone, boundary }: CallPlan): string {
   if (!contact) return ''
   const lines = contact.name ? [`Name: ${contact.name}`] : []
   for (const { at, direction, summary } of contact.history) {
     const who = direction === 'out' ? 'we called' : 'they called'
     lines.push(`${spokenTime(at, timezone)}, ${who}: ${summary}`)
   }
-  return lines.length === 0 ? '' : `What is known about this person:\n${markUntrusted('contact', lines.join('\n'))}`
+  if (lines.length === 0) return ''
+  return `What is known about this person:\n${markUntrusted(boundary, 'contact', lines.join('\n'))}`
 }
 
 const spokenTime = (atMs: number, timeZone: string) =>

@@ -219,6 +219,7 @@ export class RealtimeAgent {
     return realtime.open({
       sampleRate,
       instructions: this.#parts.briefing.system,
+      boundary: plan.boundary,
       language: plan.language,
       tools: this.#parts.toolbox.declared,
       history: this.#parts.transcript.messages(),

@@ -3,6 +3,7 @@
  * parse it with these schemas. Ids are UUIDv7, phone numbers E.164, durations whole milliseconds.
  */
 import { z } from 'zod'
+import { newBoundary } from '../shared/untrusted.ts'
 
 export const CONTRACT_VERSION = 1
 
@@ -132,7 +133,15 @@ export const CallPlan = z.object({
   /** The sentence that says that the agent is an AI; spoken first when set. */
   disclosure: z.string().nullable(),
   greeting: z.string().nullable(),
-  /** Prompt with `{{var}}` placeholders filled in. */
+  /**
+   * Stands in the marks of untrusted text of this call, in `prompt`, `task` and `goal` as well. Random when a control
+   * of an older version made the plan.
+   */
+  boundary: z
+    .string()
+    .regex(/^[A-Za-z0-9]{8,64}$/)
+    .default(newBoundary),
+  /** Prompt with `{{var}}` placeholders filled in; their values are marked as untrusted. */
   prompt: z.string(),
   task: z.string().nullable(),
   vars: z.record(z.string(), z.string()),

@@ -42,8 +42,8 @@ export const ServerEvent = z.discriminatedUnion('type', [
 ])
 export type ServerEvent = z.infer<typeof ServerEvent>
 
-/** Converts a message of the conversation to the API's items. */
-export function toItems(message: ChatMessage): object[] {
+/** Converts a message of the conversation to the API's items. `boundary` marks the results of tools. */
+export function toItems(message: ChatMessage, boundary: string): object[] {
   switch (message.role) {
     case 'caller': {
       const text = message.keys ? `(pressed keys) ${message.text}` : message.text
@@ -61,15 +61,15 @@ export function toItems(message: ChatMessage): object[] {
           name: message.name,
           arguments: JSON.stringify(message.arguments),
         },
-        toResult(message),
+        toResult(message, boundary),
       ]
   }
 }
 
 export type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
 
-export const toResult = ({ id, name, result }: ToolMessage): object => ({
+export const toResult = ({ id, name, result }: ToolMessage, boundary: string): object => ({
   type: 'function_call_output',
   call_id: id,
-  output: markUntrusted(name, result),
+  output: markUntrusted(boundary, name, result),
 })

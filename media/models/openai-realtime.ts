@@ -102,7 +102,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
   }
 
   addMessage(message: ChatMessage): void {
-    for (const item of toItems(message)) this.#addItem(item)
+    for (const item of toItems(message, this.#session.boundary)) this.#addItem(item)
   }
 
   instruct(text: string): void {
@@ -110,7 +110,7 @@ class OpenAiRealtimeStream implements RealtimeStream {
   }
 
   addToolResult(result: ToolMessage): void {
-    this.#addItem(toResult(result))
+    this.#addItem(toResult(result, this.#session.boundary))
   }
 
   respond(): void {
@@ -141,7 +141,8 @@ class OpenAiRealtimeStream implements RealtimeStream {
       this.#end(new VendorError(VENDOR, 'timeout', 'the session was not ready in time'))
     })
     this.#send({ type: 'session.update', session: this.#sessionConfig() })
-    const history = this.#session.history.flatMap(toItems)
+    const { history: said, boundary } = this.#session
+    const history = said.flatMap(message => toItems(message, boundary))
     for (const item of [...history, ...this.#items.splice(0)]) this.#addItem(item)
   }
 

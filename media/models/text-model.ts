@@ -19,7 +19,7 @@ import {
 import { z } from 'zod'
 import type { ChatMessage, Llm, LlmEvent, LlmRequest, WrapUp, WrapUpRequest } from '../ports/llm.ts'
 import type { Clock } from '../shared/clock.ts'
-import { markUntrusted, UNTRUSTED_RULE } from '../shared/untrusted.ts'
+import { markInline, markUntrusted, untrustedRule } from '../shared/untrusted.ts'
 import { errorOfStatus, VendorError, type VendorErrorCode } from './vendor-error.ts'
 
 export interface TextModelOptions {
@@ -93,7 +93,7 @@ class TextModel implements Llm {
     const result = streamText({
       model: this.#model,
       system: request.system,
-      messages: toMessages(request.messages),
+      messages: toMessages(request),
       tools: toTools(request),
       abortSignal: signal,
       maxOutputTokens: MAX_TOKENS,
@@ -121,7 +121,7 @@ class TextModel implements Llm {
     const { output } = await generateText({
       model: this.#model,
       system: wrapUpPrompt(request),
-      prompt: markUntrusted('call', transcriptOf(request.messages)),
+      prompt: markUntrusted(request.boundary, 'call', transcriptOf(request.messages)),
       output: Output.object({ schema: jsonSchema<unknown>(wrapUpSchema(request.extraction)) }),
       abortSignal: signal,
       maxRetries: 0,
@@ -224,10 +224,10 @@ function failureOf(provider: string, error: unknown, wallMs: number): VendorErro
   return new VendorError(provider, code, 'failed in the stream')
 }
 
-const wrapUpPrompt = ({ goal, system, repair }: WrapUpRequest) =>
-  `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${UNTRUSTED_RULE} ` +
+const wrapUpPrompt = ({ goal, system, boundary, repair }: WrapUpRequest) =>
+  `You write the record of a telephone call. Use only what was said in it; leave out what was not. ${untrustedRule(boundary)} ` +
   `Goal of the call: ${goal ?? 'none was set'}. It began in this context: ${system}` +
-  (repair ? `\n\nYour last answer was rejected: ${repair}. Correct it.` : '')
+  (repair ? `\n\nYour last answer was rejected: ${markInline(boundary, 'validation', repair)}. Correct it.` : '')
 
 const Arguments = z.record(z.string(), z.unknown())
 /** Many servers treat a schema as a hint only; one invalid field must not spoil the whole call record. */
@@ -275,7 +275,7 @@ function toTools(request: LlmRequest): ToolSet {
 type ToolMessage = Extract<ChatMessage, { role: 'tool' }>
 
 /** Tool calls of one step form one message; some servers reject the conversation otherwise. */
-function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
+function stepMessages(calls: readonly ToolMessage[], boundary: string): ModelMessage[] {
   return [
     {
       role: 'assistant',
@@ -292,7 +292,7 @@ function stepMessages(calls: readonly ToolMessage[]): ModelMessage[] {
         type: 'tool-result',
         toolCallId: id,
         toolName: name,
-        output: { type: 'text', value: markUntrusted(name, result) },
+        output: { type: 'text', value: markUntrusted(boundary, name, result) },
       })),
     },
   ]
@@ -317,14 +317,14 @@ function stepsTogether(messages: readonly ChatMessage[]): (ChatMessage | ToolMes
   return together
 }
 
-function toMessages(messages: readonly ChatMessage[]): ModelMessage[] {
+function toMessages({ messages, boundary }: LlmRequest): ModelMessage[] {
   // Some servers reject a conversation without a user turn, as when the agent speaks first.
   const opening: ModelMessage[] =
     messages[0]?.role === 'caller' ? [] : [{ role: 'user', content: '(the call is connected)' }]
   const all = [
     ...opening,
     ...stepsTogether(messages).flatMap((message): ModelMessage[] => {
-      if (Array.isArray(message)) return stepMessages(message)
+      if (Array.isArray(message)) return stepMessages(message, boundary)
       if (message.role === 'caller') {
         return [{ role: 'user', content: message.keys ? `(pressed keys) ${message.text}` : message.text }]
       }

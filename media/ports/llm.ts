@@ -26,6 +26,8 @@ export interface LlmTool {
 export interface LlmRequest {
   /** Prompt, task and rules of the call. */
   system: string
+  /** Stands in the marks of untrusted text, and `system` explains it: see `media/shared/untrusted.ts`. */
+  boundary: string
   language: string
   messages: readonly ChatMessage[]
   tools: readonly LlmTool[]

@@ -9,6 +9,8 @@ export interface RealtimeOptions {
   sampleRate: number
   /** Prompt, task and rules of the call. */
   instructions: string
+  /** Stands in the marks of untrusted text, and `instructions` explain it. */
+  boundary: string
   language: string
   tools: readonly LlmTool[]
   /** Conversation so far, when this session replaces one that was lost. */

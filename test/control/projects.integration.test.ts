@@ -141,7 +141,9 @@ describe('secrets', () => {
     await createDialer({ ...control.deps, bus }).offer(id)
     const [command] = offered
     expect(command!.deadline).toBeGreaterThan(Date.now() + 590_000)
-    const { sealed, ...plan } = command!.plan
+    const { sealed, boundary, ...plan } = command!.plan
+    expect(boundary).toMatch(/^\w{16}$/)
+    const ann = `<data-${boundary} from="name">Ann</data-${boundary}>`
     expect(plan).toEqual({
       v: 1,
       call_id: id,
@@ -164,8 +166,8 @@ describe('secrets', () => {
       tts: [],
       disclosure: 'I am an AI',
       greeting: 'Hi Ann',
-      prompt: 'Prompt Ann',
-      task: 'Ask Ann',
+      prompt: `Prompt ${ann}`,
+      task: `Ask ${ann}`,
       vars: { name: 'Ann', n: '5', yes: 'true' },
       tools: [
         {

@@ -40,7 +40,13 @@ test('takes a call from POST to an engine and back to a webhook and the charge',
   })
 
   const plan = await taken.promise
-  expect(plan).toMatchObject({ call_id: placed.body.id, prompt: 'You are Ann.', task: 'Remind Ann', paid_ms: 60_000 })
+  const ann = `<data-${plan.boundary} from="name">Ann</data-${plan.boundary}>`
+  expect(plan).toMatchObject({
+    call_id: placed.body.id,
+    prompt: `You are ${ann}.`,
+    task: `Remind ${ann}`,
+    paid_ms: 60_000,
+  })
   const emit = engine.emitter(plan)
   await emit({ type: 'call.dialing', engine: engine.engine, boot: engine.boot })
   await emit({ type: 'call.started', engine: engine.engine, boot: engine.boot })

@@ -24,6 +24,7 @@ export const plan = (changes: Partial<CallPlan> = {}): CallPlan => ({
   tts: [],
   disclosure: null,
   greeting: null,
+  boundary: 'b0undaryOfTests1',
   prompt: 'You are helpful.',
   task: null,
   vars: {},

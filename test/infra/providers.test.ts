@@ -377,6 +377,7 @@ describe('cached phrases', () => {
 describe('model order of a project', () => {
   const requestOf: LlmRequest = {
     system: '',
+    boundary: 'b0undaryOfTests1',
     language: 'en',
     messages: [{ role: 'caller', text: 'Hi' }],
     tools: [],

@@ -86,9 +86,24 @@ export class KnowledgeError extends Error {
   }
 }
 
+/** The document is longer work than the part of it that was asked for. */
+export class SliceSpent extends Error {
+  override readonly message = 'the first slice is spent'
+}
+
+export interface ExtractTurn {
+  /** Id of the account whose turn it is. */
+  owner: string
+  /**
+   * `first`: about a second of CPU time, then rejects with `SliceSpent`. `rest`: without that slice. `all`, the
+   * default: both.
+   */
+  part?: 'first' | 'rest' | 'all'
+}
+
 /** Parses in a worker with limits of memory and time. Rejects with `KnowledgeError`. */
 export interface Extractor {
-  extract(input: DocumentInput, signal: AbortSignal): Promise<Extracted>
+  extract(input: DocumentInput, signal: AbortSignal, turn?: ExtractTurn): Promise<Extracted>
   close(): Promise<void>
 }
 
@@ -96,6 +111,8 @@ export interface Extractor {
 export interface Embedder {
   model: string
   dimensions: number
+  /** Passages that one owner embeds before the next has a turn; a whole batch when omitted. */
+  textsATurn?: number
   embed(texts: readonly string[], role: 'query' | 'passage', signal: AbortSignal): Promise<Float32Array[]>
   /** Loads in advance what the first query would otherwise wait for. */
   warm?(signal: AbortSignal): Promise<void>

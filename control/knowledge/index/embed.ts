@@ -1,5 +1,6 @@
 /** Embeds chunks in batches. A batch that is written stays when the process is killed. */
 import type { Sql } from '../../platform/db/connect.ts'
+import type { FairTurns } from '../../platform/jobs/fair-turns.ts'
 import { type Chunk, type Embedder, KnowledgeError } from '../documents/types.ts'
 import { quantise } from './quantise.ts'
 import {
@@ -20,6 +21,8 @@ const STALE_AT_ONCE = 20
 export interface EmbedDeps {
   sql: Sql
   embedder: Embedder
+  /** Turns of the owners at the model; none when omitted. */
+  turns?: FairTurns
 }
 
 /** Includes the heading, which is part of the meaning of a chunk. */
@@ -41,7 +44,7 @@ export async function embedMissing(
     signal.throwIfAborted()
     const batch = await selectUnembedded(sql, source, modelId, after, BATCH)
     if (batch.length === 0) break
-    const vectors = await embedBatch(embedder, batch.map(embeddedText), signal)
+    const vectors = await embedInTurns(deps, source.owner_id, batch.map(embeddedText), signal)
     await insertVectors(
       sql,
       source,
@@ -53,6 +56,22 @@ export async function embedMissing(
     await onProgress(done, chunks)
   }
   await sql.begin(tx => finishVectors(tx, source, modelId))
+}
+
+async function embedInTurns(
+  { embedder, turns }: EmbedDeps,
+  owner: string,
+  texts: string[],
+  signal: AbortSignal,
+): Promise<Float32Array[]> {
+  if (!turns) return embedBatch(embedder, texts, signal)
+  const { textsATurn = texts.length } = embedder
+  const vectors: Float32Array[] = []
+  for (let at = 0; at < texts.length; at += textsATurn) {
+    const some = texts.slice(at, at + textsATurn)
+    vectors.push(...(await turns.run({ owner }, signal, () => embedBatch(embedder, some, signal))))
+  }
+  return vectors
 }
 
 async function embedBatch(embedder: Embedder, texts: string[], signal: AbortSignal): Promise<Float32Array[]> {

@@ -5,6 +5,7 @@ import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { time } from '../../platform/http/shapes.ts'
+import { exportTurn } from '../../platform/jobs/export-turns.ts'
 import { BOM, type Cell, guarded, toCsv } from './csv.ts'
 import { findCampaign } from './service.ts'
 import { type CountedCampaign, type ResultRow, selectResultNames, selectResults } from './sql.ts'
@@ -56,10 +57,14 @@ async function columnsOf(deps: Pick<Deps, 'sql'>, campaign: CountedCampaign): Pr
 async function* linesOf(deps: Pick<Deps, 'sql'>, campaign: CountedCampaign, columns: Columns): AsyncGenerator<string> {
   yield BOM + toCsv([columns.map(([name]) => name)])
   for (let after = 0; ; ) {
-    const rows = await selectResults(deps.sql, campaign.owner_id, campaign.id, { after, limit: ROWS_AT_ONCE })
-    if (rows.length === 0) return
-    yield toCsv(rows.map(row => columns.map(([, of]) => of(row))))
-    after = rows.at(-1)!.seq
+    const page = { after, limit: ROWS_AT_ONCE }
+    const { lines, last } = await exportTurn(deps, campaign.owner_id, async () => {
+      const rows = await selectResults(deps.sql, campaign.owner_id, campaign.id, page)
+      return { lines: toCsv(rows.map(row => columns.map(([, of]) => of(row)))), last: rows.at(-1)?.seq }
+    })
+    if (last === undefined) return
+    yield lines
+    after = last
   }
 }
 
@@ -70,7 +75,7 @@ export async function sendResults(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const campaign = await findCampaign(deps, ownerId, id)
-  const columns = await columnsOf(deps, campaign)
+  const columns = await exportTurn(deps, ownerId, () => columnsOf(deps, campaign))
   reply.headers({
     'Content-Type': 'text/csv; charset=utf-8; header=present',
     'Content-Disposition': `attachment; filename="campaign-${id}.csv"`,

@@ -3,6 +3,7 @@ import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
 import { time } from '../../platform/http/shapes.ts'
+import { exportTurn } from '../../platform/jobs/export-turns.ts'
 import { BOM, type Cell, guarded, toCsv } from '../campaigns/csv.ts'
 import { type LeadRow, selectLeadsAfter } from './leads-sql.ts'
 import type { LeadSelection } from './schema.ts'
@@ -53,10 +54,13 @@ async function* linesOf(
   yield BOM + toCsv([columns.map(([name]) => name)])
   for (let after: string | null = null; ; ) {
     const page = { after, limit: ROWS_AT_ONCE }
-    const rows: LeadRow[] = await selectLeadsAfter(deps.sql, ownerId, jobId, selection, page)
-    if (rows.length === 0) return
-    yield toCsv(rows.map(row => columns.map(([, of]) => of(row))))
-    after = rows.at(-1)!.id
+    const { lines, last } = await exportTurn(deps, ownerId, async () => {
+      const rows = await selectLeadsAfter(deps.sql, ownerId, jobId, selection, page)
+      return { lines: toCsv(rows.map(row => columns.map(([, of]) => of(row)))), last: rows.at(-1)?.id }
+    })
+    if (last === undefined) return
+    yield lines
+    after = last
   }
 }
 

@@ -6,6 +6,7 @@
 import PQueue from 'p-queue'
 import { wallDate } from '../../platform/deps.ts'
 import { every } from '../../platform/jobs/every.ts'
+import { FairTurns, OwnerUsage } from '../../platform/jobs/fair-turns.ts'
 import { errorFields } from '../../platform/log.ts'
 import { homeRegionOf } from '../../telephony/trunks/home.ts'
 import { CANCELED, type End, endJob } from './end.ts'
@@ -22,6 +23,8 @@ const LONGEST_MS = 2 * 3600 * 1000
 const MOST_TRIES = 12
 /** Companies that are enriched concurrently: six sites, one request each. */
 const AT_ONCE = 6
+/** Sites that this process visits at the same time, for all owners: those who visit fewest come first. */
+const VISITS_AT_ONCE = 48
 /** Milliseconds after which a run notices that it was canceled, or that its account is gone. */
 const WATCH_MS = 1000
 
@@ -34,6 +37,11 @@ class Stopping extends Error {
   override readonly message = 'the process is shutting down'
 }
 
+/** A run takes turns at visits with those of other owners. */
+interface SearchDeps extends LeadDeps {
+  visits: FairTurns
+}
+
 export interface Searcher {
   /** Throws when a retry makes sense; everything else is saved in the row. */
   run(job: { owner_id: string; job_id: string }): Promise<void>
@@ -43,6 +51,8 @@ export interface Searcher {
 
 export function createSearcher(deps: LeadDeps): Searcher {
   const running = new Set<AbortController>()
+  const { clock } = deps
+  const visits = new FairTurns({ atOnce: VISITS_AT_ONCE, usage: new OwnerUsage(clock), clock })
   let stopped = false
   return {
     async run({ owner_id, job_id }) {
@@ -51,7 +61,7 @@ export function createSearcher(deps: LeadDeps): Searcher {
       running.add(ending)
       try {
         const job = await claimJob(deps.sql, owner_id, job_id, wallDate(deps))
-        if (job) await runClaimed(deps, job, ending)
+        if (job) await runClaimed({ ...deps, visits }, job, ending)
       } finally {
         running.delete(ending)
       }
@@ -63,7 +73,7 @@ export function createSearcher(deps: LeadDeps): Searcher {
   }
 }
 
-async function runClaimed(deps: LeadDeps, job: JobRow, ending: AbortController): Promise<void> {
+async function runClaimed(deps: SearchDeps, job: JobRow, ending: AbortController): Promise<void> {
   const watch = every(deps, WATCH_MS, 'lead search', () => watchClaim(deps, job, ending))
   const left = job.started_at!.getTime() + LONGEST_MS - deps.clock.wall()
   const cancel = deps.clock.after(Math.max(0, left), () => ending.abort(new TimeUp()))
@@ -120,7 +130,7 @@ async function finish(deps: LeadDeps, claim: JobRow, end: End): Promise<void> {
 
 // ---- Searching ----
 
-async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise<End> {
+async function search(deps: SearchDeps, job: JobRow, signal: AbortSignal): Promise<End> {
   if (job.status === 'canceling') throw new Canceled()
   const sources = leadParts(deps).sources.filter(({ id }) => job.sources.includes(id))
   const problems = new Map<string, SourceProblem>()
@@ -138,7 +148,7 @@ async function search(deps: LeadDeps, job: JobRow, signal: AbortSignal): Promise
 
 /** Runs until the sources are exhausted, the target is reached, or `signal` aborts. */
 async function ask(
-  deps: LeadDeps,
+  deps: SearchDeps,
   job: JobRow,
   sources: readonly LeadSource[],
   problems: Map<string, SourceProblem>,
@@ -181,7 +191,7 @@ async function ask(
 }
 
 async function enrichOne(
-  deps: LeadDeps,
+  deps: SearchDeps,
   job: JobRow,
   { id, source, item }: { id: string; source: LeadSource; item: Candidate },
   question: LeadQuestion,
@@ -189,7 +199,9 @@ async function enrichOne(
 ): Promise<'stored' | 'full'> {
   if (signal.aborted) return 'stored'
   try {
-    const enriched = await leadParts(deps).enricher.enrich(item, question, source, signal)
+    const { enricher } = leadParts(deps)
+    const visit = () => enricher.enrich(item, question, source, signal)
+    const enriched = await deps.visits.run({ owner: job.owner_id }, signal, visit)
     if (signal.aborted) return 'stored'
     const stored = await storeLead(deps, job, id, enriched)
     // If the claim is lost, the watch ends the run.

@@ -2,7 +2,6 @@
  * Creates a draft campaign from the leads of a search that has ended. Nobody is called before the owner starts it and
  * confirms consent.
  */
-import { markUntrusted } from '../../../media/shared/untrusted.ts'
 import { selectProject } from '../../agents/projects/sql.ts'
 import type { Db, Tx } from '../../platform/db/connect.ts'
 import type { Deps } from '../../platform/deps.ts'
@@ -16,11 +15,8 @@ import { cleanLine } from './sources/clean.ts'
 import { type JobRow, lockJob, selectCallingProject, selectDraftOf, updateJob } from './sql.ts'
 
 const LONGEST_VAR = 1000
-/** Limit of quotes, including the marks that declare them untrusted. */
-const LONGEST_EVIDENCE = 900
 /**
- * The name is spoken to the person who answers, where it cannot be marked as untrusted: too short for an instruction,
- * and without characters that open a mark.
+ * The name is spoken to the person who answers, where it cannot be marked as untrusted: too short for an instruction.
  */
 const LONGEST_COMPANY = 100
 
@@ -69,11 +65,11 @@ async function makeDraft(deps: Deps, ownerId: string, job: JobRow, wish: Campaig
 
 /**
  * Values of `{{company}}`, `{{score}}`, `{{signals}}` … in the task and the prompt. All except niche and signals are
- * untrusted text.
+ * untrusted text, which the plan of a call marks as all vars.
  */
 function entryOf({ brief }: JobRow, lead: LeadRow) {
   const company = harmless(lead.company, LONGEST_COMPANY)
-  const evidence = harmless(lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '), LONGEST_EVIDENCE)
+  const evidence = harmless(lead.signals.flatMap(({ evidence }) => evidence ?? []).join(' | '), LONGEST_VAR)
   const given = {
     company,
     address: harmless(lead.address),
@@ -82,7 +78,7 @@ function entryOf({ brief }: JobRow, lead: LeadRow) {
     niche: brief.niche,
     source: lead.source,
     signals: lead.signals.flatMap(({ signal, present }) => (present ? [signal] : [])).join(', '),
-    evidence: evidence && markUntrusted('site', evidence),
+    evidence,
   }
   const texts = Object.entries(given).flatMap(([name, text]) =>
     text ? [[name, text.slice(0, LONGEST_VAR).toWellFormed()] as const] : [],

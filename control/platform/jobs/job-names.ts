@@ -6,6 +6,7 @@ export const JOB_NAMES = [
   'trunks.publish',
   'softphone.publish',
   'knowledge.index',
+  'knowledge.long',
   'knowledge.forget',
   'leads.search',
   'account.erase',

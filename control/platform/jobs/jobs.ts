@@ -13,6 +13,8 @@ export interface JobData extends Record<JobName, object> {
   'trunks.publish': Record<string, never>
   'softphone.publish': { id: string; username: string }
   'knowledge.index': { owner_id: string; source_id: string }
+  /** Sites, and what needs more than the first slice of `knowledge.index`. */
+  'knowledge.long': { owner_id: string; source_id: string; long: true }
   'knowledge.forget': { keys: string[] }
   'leads.search': { owner_id: string; job_id: string }
   'account.erase': { owner_id: string }
@@ -33,6 +35,16 @@ interface Queue {
    */
   notify: boolean
 }
+/** The row counts the attempts: see knowledge/indexing.ts. */
+const INDEXING: Queue = {
+  retryLimit: 1_000_000,
+  retryDelay: 2,
+  retryBackoff: true,
+  retryDelayMax: 300,
+  expireInSeconds: 3600,
+  heartbeatSeconds: 10,
+  notify: false,
+}
 const queues: { [N in JobName]: Queue } = {
   // Retried until the call itself expires; the handler checks.
   'call.place': { retryLimit: 600, retryDelay: 1, expireInSeconds: 30, notify: false },
@@ -42,16 +54,8 @@ const queues: { [N in JobName]: Queue } = {
   // Retried as long as Redis is unreachable: nothing else informs the engines.
   'trunks.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
   'softphone.publish': { retryLimit: 1_000_000, retryDelay: 1, expireInSeconds: 30, notify: true },
-  // The row counts the attempts: see knowledge/indexing.ts.
-  'knowledge.index': {
-    retryLimit: 1_000_000,
-    retryDelay: 2,
-    retryBackoff: true,
-    retryDelayMax: 300,
-    expireInSeconds: 3600,
-    heartbeatSeconds: 10,
-    notify: false,
-  },
+  'knowledge.index': INDEXING,
+  'knowledge.long': INDEXING,
   // Retried until the blob store is reachable.
   'knowledge.forget': {
     retryLimit: 1_000_000,
@@ -76,23 +80,36 @@ const queues: { [N in JobName]: Queue } = {
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
+/** Queues with more places have one idle place look every two seconds, which wakes the next when it finds a job. */
+const MANY = 8
+const IDLE_POLL_SECONDS = 30
 /** Seconds after its deadline at which the job of a killed process goes to another one. */
 const SUPERVISE_SECONDS = 10
-/** Concurrent jobs of each kind in this process. */
+/**
+ * Concurrent jobs of each kind in this process. Where jobs mostly wait, for sites or for their owner's turn, there are
+ * enough places that a few owners cannot take all.
+ */
 const PLACES: Record<JobName, number> = {
   'call.place': 8,
   'campaign.place': 4,
-  'webhook.deliver': 16,
+  'webhook.deliver': 48,
   'trunks.publish': 1,
   'softphone.publish': 1,
-  'knowledge.index': 2,
+  // A first slice takes seconds at most.
+  'knowledge.index': 8,
+  'knowledge.long': 32,
   'knowledge.forget': 1,
-  // They mostly wait for sites.
-  'leads.search': 4,
+  'leads.search': 32,
   'account.erase': 1,
 }
 /** Limit for one owner over all processes: a customer's slow receivers or hundred sites must not occupy all workers. */
-const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = { 'webhook.deliver': 4, 'knowledge.index': 1 }
+const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = {
+  'webhook.deliver': 4,
+  'knowledge.index': 1,
+  'knowledge.long': 1,
+}
+
+const isMany = (name: JobName): boolean => PLACES[name] > MANY
 
 /** The caller starts and stops it. */
 export function createBoss(options: {
@@ -146,7 +163,7 @@ export async function enqueue<N extends JobName>(
   tx: Tx,
   name: N,
   data: JobData[N],
-  options: Pick<SendOptions, 'startAfter' | 'group'> = {},
+  options: Pick<SendOptions, 'startAfter' | 'group' | 'priority'> = {},
 ): Promise<void> {
   if (options.startAfter === undefined) enqueued.get(tx)?.add(name)
   await deps.boss.send(name, data, {
@@ -190,10 +207,11 @@ export async function startWorkers(
         name,
         {
           ...(PLACES_OF_AN_OWNER[name] ? { groupConcurrency: PLACES_OF_AN_OWNER[name] } : {}),
-          pollingIntervalSeconds: POLL_SECONDS,
+          pollingIntervalSeconds: isMany(name) ? IDLE_POLL_SECONDS : POLL_SECONDS,
         },
         async jobs => {
           place.busy = true
+          if (isMany(name)) wake(deps.boss, name)
           try {
             for (const job of jobs) {
               await (handlers[name] as (data: unknown) => Promise<void>)(job.data).catch(rethrowBare)
@@ -208,8 +226,12 @@ export async function startWorkers(
       )
     }
   }
+  const looking = setInterval(() => {
+    for (const name of names.filter(isMany)) wake(deps.boss, name)
+  }, POLL_SECONDS * 1000)
   return {
     async stop() {
+      clearInterval(looking)
       places.delete(deps.boss)
       await Promise.all(names.map(name => deps.boss.offWork(name, { wait: true })))
     },

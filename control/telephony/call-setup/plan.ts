@@ -7,6 +7,7 @@ import {
   type TextLlmPlan,
 } from '../../../media/contract/plan.ts'
 import type { Sealer } from '../../../media/contract/seal.ts'
+import { markInline, newBoundary } from '../../../media/shared/untrusted.ts'
 import type { ProjectSettings, TextLlm } from '../../agents/projects/schema.ts'
 import { fillSecrets, llmKeyName, toolPlan, vendorKeyNames } from '../../agents/projects/tool-plan.ts'
 import { transferBlocked } from '../../agents/projects/transfers.ts'
@@ -22,16 +23,36 @@ const FILLED_MAX = 64_000
  * Fills in one pass: a value is not filled again. A missing var is empty. Text beyond `FILLED_MAX` characters is cut
  * off, for moderation and for the agent alike.
  */
-export function fillVars(text: string, vars: Readonly<Record<string, string>>): string {
+export const fillVars = (text: string, vars: Readonly<Record<string, string>>): string =>
+  fill(text, vars, (_, value) => value)
+
+/**
+ * Fills a text that a model reads: each value is marked as untrusted, whoever supplied it. Marks do not count as
+ * characters, so none is cut off.
+ */
+export const fillMarked = (text: string, vars: Readonly<Record<string, string>>, boundary: string): string =>
+  fill(text, vars, (name, value) => markInline(boundary, name, value))
+
+function fill(
+  text: string,
+  vars: Readonly<Record<string, string>>,
+  show: (name: string, value: string) => string,
+): string {
   let filled = ''
+  let room = FILLED_MAX
   let from = 0
+  const take = (part: string) => {
+    const taken = part.slice(0, room)
+    room -= taken.length
+    return taken
+  }
   for (const match of text.matchAll(/\{\{\s*([A-Za-z0-9_]+)\s*\}\}/g)) {
     const name = match[1]!
-    filled += text.slice(from, match.index) + (Object.hasOwn(vars, name) ? vars[name] : '')
+    filled += take(text.slice(from, match.index)) + show(name, take(Object.hasOwn(vars, name) ? vars[name]! : ''))
     from = match.index + match[0].length
-    if (filled.length >= FILLED_MAX) break
+    if (room === 0) break
   }
-  return (filled + text.slice(from)).slice(0, FILLED_MAX)
+  return filled + take(text.slice(from))
 }
 
 /** Numbers and booleans are read out as they are written. */
@@ -150,7 +171,9 @@ export function makePlan(
     traceparent = null,
   }: PlanInput,
 ): CallPlan {
-  const fill = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
+  const boundary = newBoundary()
+  const spoken = (text: string | null) => (text === null ? null : fillVars(text, call.vars))
+  const read = (text: string | null) => (text === null ? null : fillMarked(text, call.vars, boundary))
   const hidden = planSecrets(settings, secrets)
   return CallPlan.parse({
     v: 1,
@@ -170,24 +193,25 @@ export function makePlan(
     voice: settings.voice,
     llm: llmPlan(settings),
     ...providerPlans(settings),
-    disclosure: fill(settings.disclosure),
-    greeting: fill(settings.greeting),
-    prompt: fillVars(settings.prompt, call.vars),
-    task: fill(call.task),
+    disclosure: spoken(settings.disclosure),
+    greeting: spoken(settings.greeting),
+    boundary,
+    prompt: fillMarked(settings.prompt, call.vars, boundary),
+    task: read(call.task),
     vars: call.vars,
     tools: settings.tools.map(toolPlan),
     transfers: transferPlans(settings, call.vars, dialingLimits),
     knowledge,
     timezone: settings.timezone,
     contact,
-    goal: fill(settings.goal),
+    goal: read(settings.goal),
     extraction: settings.extraction,
     voicemail:
       settings.voicemail.action === 'leave_message'
         ? { action: 'leave_message', text: fillVars(settings.voicemail.text, call.vars) || settings.voicemail.text }
         : settings.voicemail,
     recording: settings.recording,
-    recording_notice: settings.recording ? fill(settings.recording_notice) : null,
+    recording_notice: settings.recording ? spoken(settings.recording_notice) : null,
     sealed: hidden ? sealer.seal(hidden, call.id) : null,
     traceparent,
   } satisfies CallPlan)

@@ -12,6 +12,8 @@ import type { EncoderAnswer, EncoderTask, EncoderWorkerData } from './worker.ts'
 const MODEL = 'multilingual-e5-small/q8'
 const DIMENSIONS = 384
 const IDLE_MS = 60_000
+/** About half a second on one core. */
+const TEXTS_A_TURN = 8
 
 export function createLocalEmbedder(files: EmbeddingFiles, options: { idleMs?: number } = {}): Embedder {
   let weights: Promise<SharedArrayBuffer> | null = null
@@ -21,6 +23,7 @@ export function createLocalEmbedder(files: EmbeddingFiles, options: { idleMs?: n
   return {
     model: MODEL,
     dimensions: DIMENSIONS,
+    textsATurn: TEXTS_A_TURN,
     async embed(texts, role, signal) {
       const vectors: Float32Array[] = []
       for (const text of texts) vectors.push(await lanes[role].encode(text, role, signal))

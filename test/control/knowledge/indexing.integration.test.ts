@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import type { Deps } from '../../../control/deps.ts'
-import { KnowledgeError } from '../../../control/knowledge/documents/types.ts'
+import { KnowledgeError, SliceSpent } from '../../../control/knowledge/documents/types.ts'
 import { createVectorIndex } from '../../../control/knowledge/index/vectors.ts'
 import { createIndexer, LONGEST_MS, MOST_CHUNKS } from '../../../control/knowledge/indexing.ts'
 import { removeSource } from '../../../control/knowledge/service.ts'
@@ -58,10 +58,11 @@ async function work(deps: Deps): Promise<Workers> {
   return workers
 }
 
+/** The job is that of long work, which indexes a source of any size. */
 async function add(tenant: Tenant, body: object) {
   const answer = await tenant.call('POST', `/projects/${tenant.projectId}/knowledge`, body)
   if (answer.status !== 201) throw new Error(JSON.stringify(answer.body))
-  return { owner_id: tenant.ownerId, source_id: answer.body.id as string }
+  return { owner_id: tenant.ownerId, source_id: answer.body.id as string, long: true }
 }
 const text = (content = `Some words. ${randomUUID()}`) => ({ type: 'text', content })
 const stateOf = async (id: string) => {
@@ -353,6 +354,97 @@ describe('a run', () => {
   }, 180_000)
 })
 
+describe('the first slice', () => {
+  const queuedLong = (id: string) => control.deps.sql`
+    select 1 from parley_jobs.job where name = 'knowledge.long' and data->>'source_id' = ${id} and state = 'created'`
+
+  test('leaves a long document to the queue of long work, which reads the rest', async () => {
+    const parts: unknown[] = []
+    const extractor = fakeExtractor(async (_, __, turn) => {
+      parts.push(turn)
+      if (turn?.part === 'first') throw new SliceSpent()
+      return pageOf('Words at last.')
+    })
+    const { long: _, ...first } = await add(owner, text())
+    const indexer = createIndexer(withParts({ extractor }))
+    await indexer.run(first)
+    expect(await stateOf(first.source_id)).toMatchObject({ status: 'indexing', tries: 0 })
+    expect(await queuedLong(first.source_id)).toHaveLength(1)
+    await indexer.run({ ...first, long: true })
+    expect(await stateOf(first.source_id)).toMatchObject({ status: 'ready' })
+    expect(parts).toEqual([
+      { owner: owner.ownerId, part: 'first' },
+      { owner: owner.ownerId, part: 'rest' },
+    ])
+  })
+
+  test('embeds some passages, and leaves many to long work, which does not read again', async () => {
+    let read = 0
+    const extractor = fakeExtractor(async () => {
+      read++
+      return pageOf(...longText(60).split('\n\n'))
+    })
+    const embedder = fakeEmbedder()
+    const { long: _, ...first } = await add(owner, text())
+    const indexer = createIndexer(withParts({ extractor, embedder }))
+    await indexer.run(first)
+    expect(await stateOf(first.source_id)).toMatchObject({ status: 'indexing', chunked: true, tries: 0 })
+    expect(await queuedLong(first.source_id)).toHaveLength(1)
+    await indexer.run({ ...first, long: true })
+    expect([(await stateOf(first.source_id))!['status'], read]).toEqual(['ready', 1])
+  })
+
+  test('leaves sites and very long texts to long work', async () => {
+    const site = await add(owner, { type: 'url', url: 'http://127.0.0.1:9/' })
+    expect(await queuedLong(site.source_id)).toHaveLength(1)
+    const indexer = createIndexer(withParts({ extractor: fakeExtractor(async () => pageOf('x'.repeat(1_000_001))) }))
+    const { long: _, ...huge } = await add(owner, text())
+    await indexer.run(huge)
+    expect(await queuedLong(huge.source_id)).toHaveLength(1)
+  })
+
+  test('of a newcomer comes before what twenty owners have queued', async () => {
+    const heavy = await Promise.all(Array.from({ length: 20 }, () => createTenant(control)))
+    const theirs = new Set(heavy.map(({ ownerId }) => ownerId))
+    const extractor = fakeExtractor(async (_, signal, turn) => {
+      if (!theirs.has(turn!.owner)) return pageOf('Words.')
+      if (turn!.part !== 'first') return hang(signal)
+      await new Promise(resolve => setTimeout(resolve, 200))
+      throw new SliceSpent()
+    })
+    for (const tenant of heavy) for (let i = 0; i < 3; i++) await add(tenant, text())
+    await work(withParts({ extractor }))
+    await until(
+      async () => (await control.deps.sql`select 1 from knowledge_sources where attempt > 1`).length >= 20,
+      'long work of all',
+      60_000,
+    )
+    for (let i = 0; i < 3; i++) {
+      const newcomer = await createTenant(control)
+      const startMs = performance.now()
+      const { source_id } = await add(newcomer, text())
+      await until(async () => (await stateOf(source_id))!['status'] === 'ready', 'the newcomer', 30_000)
+      expect(performance.now() - startMs).toBeLessThan(10_000)
+    }
+  }, 180_000)
+
+  test('comes first when it is small, and by owners before their own queue', async () => {
+    const other = await createTenant(control)
+    const job = async (id: string) => {
+      const [row] = await control.deps.sql<{ priority: number; group_id: string }[]>`
+        select priority, group_id from parley_jobs.job where name = 'knowledge.index' and data->>'source_id' = ${id}`
+      return row!
+    }
+    const big = await job((await add(owner, text('Words of a long text. '.repeat(12_000)))).source_id)
+    const second = await job((await add(owner, text())).source_id)
+    const small = await job((await add(other, text())).source_id)
+    expect(small.priority).toBe(-1)
+    expect(big.priority).toBeLessThan(small.priority)
+    expect(second.priority).toBeLessThan(small.priority)
+    expect(small.group_id).toBe(other.ownerId)
+  })
+})
+
 describe('kill -9', () => {
   async function killed(hangs: IndexProcess['hangs']): Promise<void> {
     const task: IndexProcess = {
@@ -377,13 +469,14 @@ describe('kill -9', () => {
     const { sql } = control.deps
     const silent = await sql`
       update parley_jobs.job set heartbeat_on = heartbeat_on - interval '11 seconds'
-      where name = 'knowledge.index' and state = 'active' and heartbeat_seconds = 10 returning 1`
+      where name in ('knowledge.index', 'knowledge.long') and state = 'active' and heartbeat_seconds = 10 returning 1`
     expect(silent).toHaveLength(1)
     const boss = createBoss({ url: control.databaseUrl, max: 3, log: quietLog, supervise: false })
     await boss.start()
     closers.push(() => boss.stop({ graceful: false }))
     await sql`update parley_jobs.queue set monitor_claim_on = null`
     await boss.supervise('knowledge.index')
+    await boss.supervise('knowledge.long')
     await work({ ...withParts(parts), boss })
   }
 
@@ -399,14 +492,15 @@ describe('kill -9', () => {
     const vectorsOf = async () =>
       (await sql`select ordinal from knowledge_vectors where source_id = ${job.source_id}`).length
     const before = await chunksOf()
-    expect(await stateOf(job.source_id)).toMatchObject({ status: 'indexing', attempt: 1, chunks: before.length })
+    // The first attempt left so many passages to the queue of long work.
+    expect(await stateOf(job.source_id)).toMatchObject({ status: 'indexing', attempt: 2, chunks: before.length })
     expect(await vectorsOf()).toBe(32)
     let embedded = 0
     const count = (texts: readonly string[]) => {
       embedded += texts.length
     }
     await takeOver({ embedder: fakeEmbedder(count) })
-    expect(await ready(job.source_id)).toMatchObject({ attempt: 2, chunks: before.length })
+    expect(await ready(job.source_id)).toMatchObject({ attempt: 3, chunks: before.length })
     expect(await chunksOf()).toEqual(before)
     expect(await vectorsOf()).toBe(before.length)
     expect(embedded).toBe(before.length - 32)

@@ -50,6 +50,6 @@ export const longText = (sections: number) =>
 
 export type Changed = Partial<KnowledgeParts>
 
-/** Runs only this job; other jobs are fetched and discarded. */
+/** Runs only indexing; other jobs are fetched and discarded. */
 export const onlyIndexing = (run: (job: JobData['knowledge.index']) => Promise<void>) =>
-  onlyJobs({ 'knowledge.index': run })
+  onlyJobs({ 'knowledge.index': run, 'knowledge.long': run })

@@ -1,12 +1,12 @@
 /** The search job: its results, its outcomes, its cost, and that a kill at any point changes none of them. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { eraseAccount } from '../../../control/data/accounts/operator.ts'
-import { LeadSourceError } from '../../../control/outreach/leads/vocabulary/types.ts'
-import { installQueues } from '../../../control/platform/jobs/jobs.ts'
-import { brokenSource, candidate, candidates, fakeEnricher, fakeSource, phoneOf } from '../../fakes/leads.ts'
+import { type Enricher, LeadSourceError } from '../../../control/outreach/leads/vocabulary/types.ts'
+import { installQueues, startWorkers } from '../../../control/platform/jobs/jobs.ts'
+import { brokenSource, candidate, candidates, enriched, fakeEnricher, fakeSource, phoneOf } from '../../fakes/leads.ts'
 import { createControl, createTenant, type Tenant, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/world.ts'
-import { audit, jobOf, leadsOf, moneyOf, searcher, start } from './rig.ts'
+import { audit, jobOf, leadsOf, moneyOf, onlySearches, searcher, start } from './rig.ts'
 
 let control: TestControl
 let owner: Tenant
@@ -276,6 +276,38 @@ describe('a search under way', () => {
     expect(await jobOf(owner, job)).toMatchObject({ status: 'completed', progress: { found: 4, enriched: 4 } })
     await audit(control, job)
   })
+
+  test('of a newcomer is not behind twenty owners whose sites never answer', async () => {
+    const heavy = await Promise.all(Array.from({ length: 20 }, () => createTenant(control, { money: '100' })))
+    const theirs = new Set(heavy.map(({ ownerId }) => ownerId))
+    const visits = new Map<string, number>()
+    const enricher: Enricher = {
+      async enrich(one, { ownerId }, _, signal) {
+        visits.set(ownerId, (visits.get(ownerId) ?? 0) + 1)
+        if (!theirs.has(ownerId)) return enriched(one)
+        // A site may take half a minute.
+        await Promise.race([hang(signal), new Promise(resolve => setTimeout(resolve, 2000))])
+        return enriched(one, { phones: [], emails: [] })
+      },
+    }
+    const search = searcher(control, { sources: [fakeSource(candidates(40))], enricher })
+    for (const tenant of heavy) await start(tenant)
+    const workers = await startWorkers(
+      control.deps,
+      onlySearches(job => search.run(job)),
+    )
+    closers.push(async () => {
+      search.stop()
+      await workers.stop()
+      await control.deps.sql`delete from parley_jobs.job`
+    })
+    await until(() => visits.size >= 16, 'the searches to begin', 60_000)
+    const newcomer = await newOwner()
+    const startMs = performance.now()
+    const job = await start(newcomer, { target_leads: 1 })
+    await until(async () => (await jobOf(newcomer, job)).status === 'completed', 'the newcomer', 60_000)
+    expect(performance.now() - startMs).toBeLessThan(15_000)
+  }, 180_000)
 
   test('writes nothing after losing its claim', async () => {
     await newOwner()

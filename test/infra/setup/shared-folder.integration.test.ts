@@ -1,10 +1,20 @@
 /** Files that several processes make once: the lock between them, and the rename that publishes them. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { isRunning, startOf, takeLock, type Wait } from '../../../infra/setup/lock.mjs'
 import { makeOnce } from '../../../infra/setup/shared-folder.ts'
 import { until } from '../../support/world.ts'
@@ -212,6 +222,35 @@ describe('takeLock', () => {
     ;(await takeLock(lock()))()
   })
 
+  it('of another container is kept while it is renewed, and replaced when it is not', async () => {
+    const theirs = JSON.stringify({ pid: 1, started: 'there', sinceMs: 0, place: 'another container' })
+    writeFileSync(lock(), theirs)
+    const stopping = new AbortController()
+    const waiting = takeLock(lock(), { signal: stopping.signal, onWait: () => stopping.abort(new Error('it is held')) })
+    await expect(waiting).rejects.toThrow('it is held')
+    expect(readFileSync(lock(), 'utf8')).toBe(theirs)
+    const old = new Date(Date.now() - 31_000)
+    utimesSync(lock(), old, old)
+    ;(await takeLock(lock()))()
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('names its container, and is renewed while it is held', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const release = await takeLock(lock())
+      expect(JSON.parse(readFileSync(lock(), 'utf8')).place).toMatch(process.platform === 'linux' ? /pid:\[\d+\]$/ : '')
+      const old = new Date(Date.now() - 60_000)
+      utimesSync(lock(), old, old)
+      vi.advanceTimersByTime(5000)
+      expect(statSync(lock()).mtimeMs).toBeGreaterThan(Date.now() - 10_000)
+      release()
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it.each(['', '{"pid":', 'null'])('replaces a damaged lock: %j', async text => {
     writeFileSync(lock(), text)
     ;(await takeLock(lock()))()
@@ -247,3 +286,25 @@ describe('takeLock', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 })
+
+it.skipIf(process.platform !== 'linux')(
+  'a tied command ends with the process that started it, killed or not',
+  async () => {
+    const prepare = join(import.meta.dirname, '../../../infra/setup/prepare.ts')
+    const script = `
+    import { spawn } from 'node:child_process'
+    import { tied } from ${JSON.stringify(prepare)}
+    const child = spawn(...tied('sleep', ['1000']), { stdio: 'ignore', detached: true })
+    console.log(child.pid)`
+    const parent = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(parent)
+    const [line] = (await once(parent.stdout!, 'data')) as [Buffer]
+    const pid = Number(String(line).trim())
+    const started = startOf(pid)
+    expect(started).not.toBe('')
+    parent.kill('SIGKILL')
+    await until(() => !isRunning({ pid, started }), 'its end')
+  },
+)

@@ -10,6 +10,7 @@ const messages: ChatMessage[] = [
 const extraction = { type: 'object', properties: { guests: { type: 'integer' } }, required: ['guests'] }
 const request = {
   system: '',
+  boundary: 'b0undaryOfTests1',
   language: 'en',
   messages,
   tools: [],

@@ -351,7 +351,14 @@ describe('TTS fallback', () => {
 })
 
 describe('LLM fallback', () => {
-  const request = { system: '', language: 'en', messages: [], tools: [], today: new Date(0) } satisfies LlmRequest
+  const request = {
+    system: '',
+    boundary: 'b0undaryOfTests1',
+    language: 'en',
+    messages: [],
+    tools: [],
+    today: new Date(0),
+  } satisfies LlmRequest
   const model = (events: LlmEvent[], end: unknown = null): Llm => ({
     async *respond() {
       yield* events

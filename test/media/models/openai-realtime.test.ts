@@ -41,6 +41,7 @@ function open(session: Partial<RealtimeOptions> = {}, options: Partial<OpenAiRea
   const stream = model.open({
     sampleRate: 8000,
     instructions: 'Be kind.',
+    boundary: 'b0undaryOfTests1',
     language: 'en-GB',
     tools: [],
     history: [],
@@ -97,7 +98,11 @@ describe('a session', () => {
       { role: 'assistant', content: [{ type: 'output_text', text: expect.stringMatching(/^Hello —/) }] },
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: '(pressed keys) 12' }] },
       { type: 'function_call', call_id: 'c1', name: 'look_up', arguments: '{"a":1}' },
-      { type: 'function_call_output', call_id: 'c1', output: '<data from="look_up">\nseven\n</data>' },
+      {
+        type: 'function_call_output',
+        call_id: 'c1',
+        output: '<data-b0undaryOfTests1 from="look_up">\nseven\n</data-b0undaryOfTests1>',
+      },
     ])
   })
 

@@ -48,6 +48,7 @@ const chunk = (delta: object, finish: string | null = null) => ({
 })
 const request: LlmRequest = {
   system: 'Be brief.',
+  boundary: 'b0undaryOfTests1',
   language: 'en',
   messages: [
     { role: 'agent', text: 'Hello.', interrupted: false },
@@ -129,7 +130,7 @@ describe('an OpenAI-compatible model', () => {
     expect(messages[3]).toMatchObject({
       role: 'tool',
       tool_call_id: 'call_1',
-      content: expect.stringMatching(/^<data from="weather">\n\{"t":-5\}\n<\/data>$/),
+      content: expect.stringMatching(/^<data-b0undaryOfTests1 from="weather">\n\{"t":-5\}\n<\/data-b0undaryOfTests1>$/),
     })
     expect(messages[4].content).toMatch(/^It is minus —\(the caller interrupted\)$/)
   })

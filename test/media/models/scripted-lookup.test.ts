@@ -23,7 +23,7 @@ const book: LlmTool = {
 const llm = createScripted({ confirms: () => false })
 async function reply(messages: ChatMessage[], tools = [search], language = 'en'): Promise<LlmEvent[]> {
   const events: LlmEvent[] = []
-  const request = { system: '', language, messages, tools, today }
+  const request = { system: '', boundary: 'b0undaryOfTests1', language, messages, tools, today }
   for await (const event of llm.respond(request, new AbortController().signal)) events.push(event)
   return events
 }

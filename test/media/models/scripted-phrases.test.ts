@@ -25,7 +25,7 @@ const tools = [
 async function after(words: string[], language = 'en'): Promise<LlmEvent[]> {
   const messages = words.map((text): ChatMessage => ({ role: 'caller', text }))
   const events: LlmEvent[] = []
-  const request = { system: '', language, messages, tools, today }
+  const request = { system: '', boundary: 'b0undaryOfTests1', language, messages, tools, today }
   for await (const event of createScripted({ confirms: () => true }).respond(request, new AbortController().signal))
     events.push(event)
   return events

@@ -243,7 +243,7 @@ async function talk(tools: LlmTool[], confirms: boolean, callerSays: (agent: str
     for (let again = true; again; ) {
       again = false
       for await (const event of llm.respond(
-        { system: '', language: 'en', messages, tools, today },
+        { system: '', boundary: 'b0undaryOfTests1', language: 'en', messages, tools, today },
         new AbortController().signal,
       )) {
         if (event.type === 'text') {
@@ -345,7 +345,17 @@ describe('the policy', () => {
     expect(heard).toMatch(/noted/)
     const extraction = schema({ message: { type: 'string' } })
     const wrap = await llm.wrapUp(
-      { system: '', language: 'en', messages, tools: [order], today, goal: null, extraction, repair: null },
+      {
+        system: '',
+        boundary: 'b0undaryOfTests1',
+        language: 'en',
+        messages,
+        tools: [order],
+        today,
+        goal: null,
+        extraction,
+        repair: null,
+      },
       new AbortController().signal,
     )
     expect(wrap).toMatchObject({
@@ -362,7 +372,14 @@ describe('the policy', () => {
     for (const text of ["Don't call me again.", 'Please take me off your list', 'Больше не звоните мне']) {
       const events = []
       for await (const event of llm.respond(
-        { system: '', language: 'en', messages: [{ role: 'caller', text }], tools: [order], today },
+        {
+          system: '',
+          boundary: 'b0undaryOfTests1',
+          language: 'en',
+          messages: [{ role: 'caller', text }],
+          tools: [order],
+          today,
+        },
         new AbortController().signal,
       ))
         events.push(event.type === 'tool' ? event.name : event.type)
@@ -379,7 +396,7 @@ describe('the policy', () => {
     const llm = createScripted({ confirms: () => false })
     const ask = async (messages: ChatMessage[]) => {
       for await (const event of llm.respond(
-        { system: '', language: 'ru', messages, tools: [tool], today },
+        { system: '', boundary: 'b0undaryOfTests1', language: 'ru', messages, tools: [tool], today },
         new AbortController().signal,
       ))
         return event

@@ -28,6 +28,7 @@ beforeEach(() => {
 const never = new AbortController().signal
 const request: LlmRequest = {
   system: 'Be brief.',
+  boundary: 'b0undaryOfTests1',
   language: 'en',
   messages: [{ role: 'caller', text: 'Weather?' }],
   tools: [
@@ -124,7 +125,7 @@ describe.each(kinds)('%s', kind => {
     if (kind !== 'google') expect(order[0]).toBeGreaterThan(0)
     expect(text.indexOf('cold in Perm')).toBeLessThan(text.indexOf('cold in Omsk'))
     expect(text.indexOf('cold in Omsk')).toBeLessThan(text.indexOf('One moment.'))
-    expect(text).toContain('<data from=\\"weather\\">')
+    expect(text).toContain('<data-b0undaryOfTests1 from=\\"weather\\">')
   })
 
   it.each([
@@ -214,7 +215,9 @@ describe.each(kinds)('%s', kind => {
       goalEvidence: 'It is sunny',
       contactName: null,
     })
-    expect(JSON.stringify(body())).toContain('Your last answer was rejected: extracted: city is missing')
+    expect(JSON.stringify(body())).toContain(
+      'Your last answer was rejected: <data-b0undaryOfTests1 from=\\"validation\\">extracted: city is missing</data-b0undaryOfTests1>.',
+    )
     expect(JSON.stringify(body())).toContain('"city"')
     vendor.answer = refusal(kind, 500)
     await expect(llm(kind).wrapUp(asked, never)).rejects.toMatchObject({ name: 'VendorError', code: 'unavailable' })

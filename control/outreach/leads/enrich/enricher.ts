@@ -40,10 +40,18 @@ export function createEnricher({ fetch, clock, extractor, limits = {} }: Enriche
   return {
     async enrich(candidate, question, source, signal) {
       signal.throwIfAborted()
+      const mine: Pick<Extractor, 'extract'> = {
+        extract: (input, ending) => extractor.extract(input, ending, { owner: question.ownerId }),
+      }
       const unwanted = rejection(candidate, question, false)
       const visit: Visit =
         candidate.website !== null && unwanted === null
-          ? await visitSite(candidate.website, question.brief.signals, { polite, extractor, clock, limits }, signal)
+          ? await visitSite(
+              candidate.website,
+              question.brief.signals,
+              { polite, extractor: mine, clock, limits },
+              signal,
+            )
           : { pages: [], problem: null }
       return weigh(candidate, question, source, visit, new Date(clock.wall()).getUTCFullYear())
     },

@@ -8,10 +8,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { deflateSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import type { DocumentKind, Extractor } from '../../../../control/knowledge/documents/types.ts'
+import { type DocumentKind, type Extractor, SliceSpent } from '../../../../control/knowledge/documents/types.ts'
+import { OwnerUsage } from '../../../../control/platform/jobs/fair-turns.ts'
+import { systemClock } from '../../../../infra/adapters/clock.ts'
 import { createExtractor, type ExtractorOptions } from '../../../../infra/adapters/extractor.ts'
 import { documentXml, makeDocx, paragraph } from './make-docx.ts'
-import { makePdf } from './make-pdf.ts'
+import { makePageBomb, makePdf } from './make-pdf.ts'
 
 // Workers give way to everybody else, and may wait long for a core.
 vi.setConfig({ testTimeout: 100_000 })
@@ -140,6 +142,47 @@ describe('a hostile document', () => {
         code: 'timeout',
       })
       expect(running()).toBe(0)
+    })
+  })
+})
+
+describe('long work', () => {
+  it('is not read in a first slice, which takes a second or two of CPU time', async () => {
+    await withExtractor({}, async extractor => {
+      const pdf = await onDisk('pdf', makePageBomb())
+      await expect(extractor.extract(pdf, never, { owner: 'a', part: 'first' })).rejects.toBeInstanceOf(SliceSpent)
+      const small = await extractor.extract(page('<p>x'), never, { owner: 'a', part: 'first' })
+      expect(small.blocks).toHaveLength(1)
+    })
+  })
+
+  it('lets other owners read meanwhile, and ends at once when it is given up', async () => {
+    await withExtractor({ atOnce: 1 }, async extractor => {
+      const pdf = await onDisk('pdf', makePageBomb())
+      const stop = new AbortController()
+      const long = ['a', 'b', 'c'].map(owner => extractor.extract(pdf, stop.signal, { owner, part: 'rest' }))
+      const ends = Promise.allSettled(long)
+      await vi.waitFor(() => expect(running()).toBe(1))
+      for (const owner of ['d', 'e']) {
+        expect((await extractor.extract(page(`<p>${owner}`), never, { owner })).blocks[0]!.text).toBe(owner)
+      }
+      stop.abort(new Error('deleted'))
+      expect((await ends).map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+      await vi.waitFor(() => expect(running()).toBe(0), { timeout: 2000 })
+    })
+  })
+
+  it('is charged to its owner, whose next document comes after those of others', async () => {
+    const usage = new OwnerUsage(systemClock)
+    await withExtractor({ atOnce: 1, usage }, async extractor => {
+      const pdf = await onDisk('pdf', makePageBomb())
+      await extractor.extract(pdf, never, { owner: 'a', part: 'first' }).catch(() => {})
+      expect(usage.of('a')).toBeGreaterThan(1000)
+      const order: string[] = []
+      const read = (owner: string) =>
+        extractor.extract(page(`<p>${owner}`), never, { owner }).then(() => void order.push(owner))
+      await Promise.all([read('z'), read('a'), read('b')])
+      expect(order).toEqual(['z', 'b', 'a'])
     })
   })
 })

@@ -38,6 +38,20 @@ const TO_UNICODE = `/CIDInit /ProcSet findresource begin 12 dict begin begincmap
 2 beginbfrange <20> <7e> <0020> <c0> <ff> <0410> endbfrange
 endcmap CMapName currentdict /CMap defineresource pop end end`
 
+/** A PDF whose only page is listed so many times: 1.2 MB that take minutes to read. */
+export function makePageBomb(times = 200_000): Buffer {
+  const page =
+    '/Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 5 0 R >> >> /Contents 4 0 R'
+  const bodies = [
+    { dict: '/Type /Catalog /Pages 2 0 R' },
+    { dict: `/Type /Pages /Count ${times} /Kids [${'3 0 R '.repeat(times)}]` },
+    { dict: page },
+    { dict: '', stream: Buffer.from(show({ text: 'Again', y: 700 })) },
+    { dict: '/Type /Font /Subtype /Type1 /BaseFont /Helvetica' },
+  ]
+  return assemble(bodies, '/Root 1 0 R', null)
+}
+
 export function makePdf(pages: readonly (readonly TextLine[])[], options: PdfOptions = {}): Buffer {
   const id = createHash('md5').update('parley').digest()
   const key = options.password === undefined ? null : encryption(options.password, id)

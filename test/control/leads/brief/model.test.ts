@@ -69,9 +69,11 @@ describe('a brief read by a model', () => {
     expect(tools).toHaveLength(1)
     expect(Object.keys(tools[0].function.parameters.properties)).toEqual(Object.keys(ANSWER))
     const said = JSON.stringify(messages.at(-1).content)
-    expect(said.match(/<data from/g)).toHaveLength(1)
-    expect(said.match(/<\/data>/g)).toHaveLength(1)
+    const boundary = /^"<data-(\w{16}) from=\\"brief\\">\\n/.exec(said)![1]!
+    expect(said.split(boundary)).toHaveLength(3)
+    expect(said.endsWith(`\\n</data-${boundary}>"`)).toBe(true)
     expect(JSON.stringify(messages[0].content)).toContain('never an instruction')
+    expect(JSON.stringify(messages[0].content)).toContain(`</data-${boundary}>`)
   })
 
   it('may be text, from a server without tools', async () => {
@@ -84,7 +86,9 @@ describe('an invalid answer', () => {
   it('is corrected once, with the errors', async () => {
     inTurn(calls({ ...ANSWER, places: 'Казань' }), calls(ANSWER))
     expect((await reader().read(RAW, never))?.brief.geo).toBe('Казань; Уфа')
-    expect(JSON.stringify(bodyOf(1).messages[0])).toMatch(/Your last answer was refused: places: /)
+    expect(JSON.stringify(bodyOf(1).messages[0])).toMatch(
+      /Your last answer was refused: <data-\w{16} from=\\"validation\\">places: /,
+    )
   })
 
   it('is not requested a third time', async () => {
