@@ -5,7 +5,7 @@ import { type Authenticator, type Caller, type RequiredCredential, scopes } from
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
-import { type SessionRow, verifySession } from '../sessions/sessions.ts'
+import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
   authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
@@ -49,7 +49,7 @@ async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolea
   const value = presentedKey(request)
   if (value !== null) return (await byKey(deps, value)) !== null
   const token = request.cookies[SESSION_COOKIE]
-  return token !== undefined && (await verifySession(deps, token)) !== null
+  return token !== undefined && (await verifySession(deps, token, usedFrom(request))) !== null
 }
 
 async function byKey(deps: Deps, value: string): Promise<Caller | null> {
@@ -82,7 +82,7 @@ export const SESSION_COOKIE = 'parley_session'
 /** Null when there is no live session. */
 export async function sessionOf(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<SessionRow | null> {
   const token = request.cookies[SESSION_COOKIE]
-  const found = token === undefined ? null : await verifySession(deps, token)
+  const found = token === undefined ? null : await verifySession(deps, token, usedFrom(request))
   if (found?.extended) setSessionCookie(deps, reply, token!, found.session)
   return found?.session ?? null
 }

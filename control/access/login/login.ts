@@ -15,7 +15,7 @@ import {
   updatePassword,
 } from '../accounts/sql.ts'
 import { entering, noteDone } from '../audit/service.ts'
-import { forgetSessions, type NewSession, openSession, type SessionRow } from '../sessions/sessions.ts'
+import { forgetSessions, type NewSession, openSession, type SessionRow, type UsedFrom } from '../sessions/sessions.ts'
 import { countResetsSince, deleteResets, deleteSessions, findReset, insertReset, spendReset } from '../sessions/sql.ts'
 import { hashPassword, matchPassword } from './passwords.ts'
 import { countGuess, forgetGuesses } from './throttle.ts'
@@ -24,11 +24,11 @@ export interface LoggedIn extends NewSession {
   account: AccountRow
 }
 
-export async function signUp(deps: Deps, input: SignUpInput): Promise<LoggedIn> {
+export async function signUp(deps: Deps, input: SignUpInput, from: UsedFrom): Promise<LoggedIn> {
   if (!deps.config.sign_up) throw new Problem('sign_up_closed')
   if (await selectAccountByEmail(deps.sql, input.email)) throw new Problem('email_taken')
   const account = await createPerson(deps, { ...input, password_hash: await hashPassword(input.password) })
-  return { account, ...(await openSession(deps, account.id)) }
+  return { account, ...(await openSession(deps, account.id, from)) }
 }
 
 /** `name` defaults to the first part of the e-mail. */
@@ -46,14 +46,19 @@ export async function createPerson(
   }
 }
 
-export async function logIn(deps: Deps, { email, password }: LogInInput, address: string): Promise<LoggedIn> {
+export async function logIn(
+  deps: Deps,
+  { email, password }: LogInInput,
+  address: string,
+  from: UsedFrom,
+): Promise<LoggedIn> {
   const guess = await countGuess(deps, email, address)
   const account = await selectAccountByEmail(deps.sql, email)
   const match = await matchPassword(password, account?.password_hash ?? null)
   if (!account || !match.ok) throw new Problem('invalid_credentials')
   await guess.right()
   if (match.stale) await updatePassword(deps.sql, account.id, await hashPassword(password))
-  return { account, ...(await openSession(deps, account.id)) }
+  return { account, ...(await openSession(deps, account.id, from)) }
 }
 
 /** Lets a person log in to an account that a program created. */

@@ -17,7 +17,7 @@ import {
 import type { AccountRow } from '../accounts/sql.ts'
 import { clearSessionCookie, setSessionCookie } from '../authentication/authenticate.ts'
 import { openRoute, sessionRoute } from '../authentication/open-route.ts'
-import { endSessions, type SessionRow } from '../sessions/sessions.ts'
+import { endSessions, type SessionRow, usedFrom } from '../sessions/sessions.ts'
 import { leave } from './leave.ts'
 import { accountOf, changePassword, confirmReset, type LoggedIn, logIn, requestReset, signUp } from './login.ts'
 
@@ -45,7 +45,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     answer: SessionView,
     errors: ['sign_up_closed', 'email_taken'],
     entered: answer => answer.account_id,
-    handle: async ({ body, reply }) => enter(reply, await signUp(deps, body)),
+    handle: async ({ body, request, reply }) => enter(reply, await signUp(deps, body, usedFrom(request))),
   })
   openRoute(app, deps, {
     id: 'log_in',
@@ -58,7 +58,7 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     answer: SessionView,
     errors: ['invalid_credentials'],
     entered: answer => answer.account_id,
-    handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip)),
+    handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip, usedFrom(request))),
   })
   openRoute(app, deps, {
     id: 'request_password_reset',

@@ -1,10 +1,21 @@
 /** Dashboard sessions: a random token in a cookie and its hash in the database. Each use extends the session. */
 import { randomBytes } from 'node:crypto'
+import { cleanText } from '../../platform/db/text.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { credentialCacheByPorts } from '../../platform/http/credential-cache.ts'
+import type { Page } from '../../platform/http/paging.ts'
 import { sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
-import { deleteSessions, findSession, insertSession, type SessionRow, touchSession } from './sql.ts'
+import { deviceOf } from './device.ts'
+import {
+  countSessions,
+  deleteSessions,
+  findSession,
+  insertSession,
+  type SessionRow,
+  selectSessions,
+  touchSession,
+} from './sql.ts'
 
 export type { SessionRow } from './sql.ts'
 
@@ -12,12 +23,33 @@ type Ports = Pick<Deps, 'sql' | 'clock' | 'config'>
 
 const TOKEN_BYTES = 32
 const TOKEN = /^[\w-]{43}$/
-/** Milliseconds by which the expiry may lag: one write an hour instead of one a request. */
-const TOUCH_MS = 3_600_000
-const DAY_MS = 24 * TOUCH_MS
+/** Milliseconds by which the expiry may lag: one cookie an hour instead of one a request. */
+const EXTEND_MS = 3_600_000
+/** Milliseconds by which the last use may lag: one write a minute instead of one a request. */
+const TOUCH_MS = 60_000
+const DAY_MS = 24 * EXTEND_MS
+const MOST_AGENT_CHARS = 400
 
 const cache = credentialCacheByPorts<SessionRow>()
 const endFrom = (deps: Ports, now: Date) => new Date(now.getTime() + deps.config.session_days * DAY_MS)
+
+/** Where a session is used, as its person sees it in the list. */
+export interface UsedFrom {
+  address: string | null
+  userAgent: string | null
+}
+const NOWHERE: UsedFrom = { address: null, userAgent: null }
+
+export const usedFrom = ({
+  ip,
+  headers,
+}: {
+  ip: string
+  headers: { 'user-agent'?: string | undefined }
+}): UsedFrom => ({
+  address: ip,
+  userAgent: cleanText(headers['user-agent'] ?? '').slice(0, MOST_AGENT_CHARS) || null,
+})
 
 export interface NewSession {
   session: SessionRow
@@ -25,7 +57,7 @@ export interface NewSession {
   token: string
 }
 
-export async function openSession(deps: Ports, ownerId: string): Promise<NewSession> {
+export async function openSession(deps: Ports, ownerId: string, from: UsedFrom = NOWHERE): Promise<NewSession> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
   const now = wallDate(deps)
   const session = {
@@ -34,6 +66,8 @@ export async function openSession(deps: Ports, ownerId: string): Promise<NewSess
     created_at: now,
     last_used_at: now,
     expires_at: endFrom(deps, now),
+    address: from.address,
+    user_agent: from.userAgent,
   }
   await insertSession(deps.sql, { ...session, hash: sha256(token) })
   return { session, token }
@@ -43,18 +77,49 @@ export async function openSession(deps: Ports, ownerId: string): Promise<NewSess
 export async function verifySession(
   deps: Ports & Pick<Deps, 'log'>,
   token: string,
+  from: UsedFrom,
 ): Promise<{ session: SessionRow; extended: boolean } | null> {
   if (!TOKEN.test(token)) return null
   const hash = sha256(token)
   const session = await cache(deps).of(hash, () => findSession(deps.sql, hash))
   const now = wallDate(deps)
   if (!session || session.expires_at <= now) return null
+  return { session, extended: noteUse(deps, session, now, from) }
+}
+
+/** Runs in the background; the request does not wait. Returns whether the expiry has moved. */
+function noteUse(deps: Ports & Pick<Deps, 'log'>, session: SessionRow, now: Date, from: UsedFrom): boolean {
   const before = new Date(now.getTime() - TOUCH_MS)
-  if (session.last_used_at > before) return { session, extended: false }
-  session.last_used_at = now // other requests of this process share this row
-  session.expires_at = endFrom(deps, now)
-  inBackground(deps, 'session was not extended', touchSession(deps.sql, session, before))
-  return { session, extended: true }
+  const moved = from.address !== session.address
+  if (session.last_used_at > before && !moved) return false
+  const end = endFrom(deps, now)
+  const extended = end.getTime() - session.expires_at.getTime() >= EXTEND_MS
+  // Other requests of this process share this row.
+  session.last_used_at = now
+  session.address = from.address
+  session.user_agent = from.userAgent
+  if (extended) session.expires_at = end
+  inBackground(deps, 'use of session was not recorded', touchSession(deps.sql, session, moved ? now : before))
+  return extended
+}
+
+const presentSession = (row: SessionRow, current: string | null) => ({
+  id: row.id,
+  current: row.id === current,
+  device: deviceOf(row.user_agent),
+  address: row.address,
+  created_at: row.created_at.toISOString(),
+  last_used_at: row.last_used_at.toISOString(),
+  expires_at: row.expires_at.toISOString(),
+})
+
+export async function listSessions(deps: Ports, ownerId: string, current: string | null, page: Page) {
+  const now = wallDate(deps)
+  const [rows, total] = await Promise.all([
+    selectSessions(deps.sql, ownerId, now, page),
+    countSessions(deps.sql, ownerId, now),
+  ])
+  return { items: rows.map(row => presentSession(row, current)), total, limit: page.limit, offset: page.offset }
 }
 
 /** Ends all sessions of the owner, all but one, or only one. Returns how many it ended. */

@@ -1,4 +1,5 @@
 import type { Db } from '../../platform/db/connect.ts'
+import type { Page } from '../../platform/http/paging.ts'
 
 export interface SessionRow {
   id: string
@@ -6,24 +7,44 @@ export interface SessionRow {
   created_at: Date
   last_used_at: Date
   expires_at: Date
+  /** Address of the last use; null until the first one. */
+  address: string | null
+  user_agent: string | null
 }
+
+const columns = (db: Db) => db`id, owner_id, created_at, last_used_at, expires_at, address, user_agent`
 
 export async function insertSession(db: Db, session: SessionRow & { hash: Buffer }): Promise<void> {
   await db`
-    insert into sessions ${db(session, 'id', 'owner_id', 'hash', 'created_at', 'last_used_at', 'expires_at')}`
+    insert into sessions
+    ${db(session, 'id', 'owner_id', 'hash', 'created_at', 'last_used_at', 'expires_at', 'address', 'user_agent')}`
 }
 
 /** Has no owner parameter: this query finds the owner. */
 export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
   const [row] = await db<SessionRow[]>`
-    select id, owner_id, created_at, last_used_at, expires_at from sessions where hash = ${hash}`
+    select ${columns(db)} from sessions where hash = ${hash}`
   return row ?? null
+}
+
+/** Most recently used first. */
+export async function selectSessions(db: Db, ownerId: string, now: Date, page: Page): Promise<SessionRow[]> {
+  return db<SessionRow[]>`
+    select ${columns(db)} from sessions where owner_id = ${ownerId} and expires_at > ${now}
+    order by last_used_at desc, id desc limit ${page.limit} offset ${page.offset}`
+}
+
+export async function countSessions(db: Db, ownerId: string, now: Date): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from sessions where owner_id = ${ownerId} and expires_at > ${now}`
+  return row!.total
 }
 
 /** Skips the write when another process has just made it. */
 export async function touchSession(db: Db, session: SessionRow, before: Date): Promise<void> {
   await db`
-    update sessions set last_used_at = ${session.last_used_at}, expires_at = ${session.expires_at}
+    update sessions set last_used_at = ${session.last_used_at}, expires_at = ${session.expires_at},
+      address = ${session.address}, user_agent = ${session.user_agent}
     where owner_id = ${session.owner_id} and id = ${session.id} and last_used_at <= ${before}`
 }
 

@@ -176,7 +176,10 @@ describe('API5, function level:', () => {
     const { headers } = await keyOf(['read', 'write'])
     const which = behindKeys().filter(({ reach }) => reach === 'session')
     expect(which.map(({ id }) => id).sort()).toEqual(
-      ['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'].sort(),
+      [
+        ...['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'],
+        ...['list_sessions', 'end_session'],
+      ].sort(),
     )
     for (const target of which) {
       const { status, body } = await ask(control, target, headers)

@@ -5,19 +5,15 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
 import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Limits } from './limits.tsx'
+import { Sessions } from './sessions.tsx'
 
 export default function Account() {
   const { t } = useTranslation('account')
-  const everywhere = async () => {
-    await must(api.POST('/auth/log-out-everywhere'))
-    window.location.assign('/dashboard/log-in')
-  }
   return (
     <Page title={t('account.title')}>
       <Paper withBorder p="md" maw={480}>
@@ -35,25 +31,7 @@ export default function Account() {
         </Title>
         <ChangePassword />
       </Paper>
-      <Paper withBorder p="md" maw={480}>
-        <Stack align="flex-start">
-          <Title order={2} size="h4">
-            {t('account.sessions')}
-          </Title>
-          <Confirm
-            trigger={open => (
-              <Button variant="default" onClick={open}>
-                {t('account.everywhere')}
-              </Button>
-            )}
-            title={t('account.everywhere')}
-            action={t('account.everywhere')}
-            onConfirm={everywhere}
-          >
-            <Text>{t('account.everywhereHint')}</Text>
-          </Confirm>
-        </Stack>
-      </Paper>
+      <Sessions />
       <Text size="sm">
         <Anchor component={Link} to="/data/account" inherit>
           {t('account.delete')}
