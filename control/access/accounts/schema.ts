@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Money } from '../../billing/money-schema.ts'
+import { roles } from '../../platform/http/caller.ts'
 
 export const BalanceView = z
   .object({
@@ -35,8 +36,10 @@ export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), 
 export const SessionView = z
   .object({
     account_id: z.uuid(),
-    name: z.string(),
+    person_id: z.uuid().describe('The person who opened the account has its id'),
+    name: z.string().describe('Name of the person'),
     email: z.string().nullable(),
+    role: z.enum(roles).describe('What the person may do; see `Member`'),
     expires_at: z.string().describe('When the session expires unless it is used before then'),
   })
   .meta({ id: 'Session' })

@@ -61,7 +61,11 @@ export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: strin
 }
 
 /** Entry for a person who enters the account or leaves it. */
-export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
+export const entering = (
+  operation: string,
+  { id, ip }: { id: string; ip: string },
+  person: string | null,
+): AuditEntry => ({
   actor: 'person',
   actor_id: null,
   channel: 'auth',
@@ -69,6 +73,7 @@ export const entering = (operation: string, { id, ip }: { id: string; ip: string
   operation,
   resource: null,
   request_id: id,
+  person,
 })
 
 // ---- Reading ----

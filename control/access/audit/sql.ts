@@ -11,7 +11,7 @@ export interface AuditRow extends AuditEntry {
 
 const columns = [
   ...(['id', 'owner_id', 'at', 'actor', 'actor_id', 'channel', 'address', 'operation', 'resource'] as const),
-  ...(['request_id', 'outcome', 'code'] as const),
+  ...(['request_id', 'outcome', 'code', 'person'] as const),
 ] as const
 
 export async function insertAuditEntry(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {

@@ -5,21 +5,27 @@ import { type Authenticator, type Caller, type RequiredCredential, scopes } from
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
+import { assertRole } from '../permissions/authorize.ts'
 import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
-  authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
+  authenticate: (operation, request, reply) => authenticate(deps, operation, request, reply),
   isStillValid: request => isStillValid(deps, request),
 })
 
 async function authenticate(
   deps: Deps,
-  reach: RequiredCredential,
+  { id, scope: reach }: { id: string; scope: RequiredCredential },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Caller> {
   const caller = await identify(deps, request, reply)
-  if (caller.sessionId !== null) return caller
+  if (caller.sessionId === null) assertScope(caller, reach)
+  assertRole(caller, id)
+  return caller
+}
+
+function assertScope(caller: Caller, reach: RequiredCredential): void {
   if (reach === 'session') {
     throw new Problem('insufficient_scope', {
       detail: 'This operation needs a dashboard session; API keys cannot use it.',
@@ -28,7 +34,6 @@ async function authenticate(
   if (!caller.scopes.includes(reach)) {
     throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${reach}.` })
   }
-  return caller
 }
 
 /** A key in the request takes precedence over a session. */
@@ -54,7 +59,9 @@ async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolea
 
 async function byKey(deps: Deps, value: string): Promise<Caller | null> {
   const key = await verifyKey(deps, value)
-  return key && { ownerId: key.owner_id, scopes: key.scopes, keyId: key.id, sessionId: null }
+  if (!key) return null
+  const { owner_id: ownerId, person_id, role, id: keyId } = key
+  return { ownerId, scopes: key.scopes, keyId, sessionId: null, role, personId: person_id ?? ownerId, person: null }
 }
 
 async function bySession(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
@@ -67,6 +74,9 @@ export const callerOfSession = (session: SessionRow): Caller => ({
   scopes,
   keyId: null,
   sessionId: session.id,
+  role: session.role,
+  personId: session.person_id ?? session.owner_id,
+  person: session.email,
 })
 
 function presentedKey(request: FastifyRequest): string | null {

@@ -38,9 +38,10 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     status: 201,
     answer: KeyCreated,
     secret: 'value',
-    async handle({ ownerId, body, save }) {
+    async handle({ ownerId, caller, body, save }) {
       const { name, scopes } = body
-      return createKey(deps, ownerId, { name, scopes, expires_at: futureDate(deps, body.expires_at) }, save)
+      const person_id = caller.personId === ownerId ? null : caller.personId
+      return createKey(deps, ownerId, { name, scopes, person_id, expires_at: futureDate(deps, body.expires_at) }, save)
     },
   })
   deletionRoute(app, deps, {
@@ -49,10 +50,12 @@ export function keyRoutes(app: FastifyInstance, deps: Deps): void {
     scope: 'session',
     tag,
     summary: 'Revoke an API key; it stops working everywhere within 5 seconds',
+    description: 'A developer may revoke the keys that the developer created; owners and admins may revoke all.',
     notATool,
     params: KeyPath,
-    async remove({ ownerId, params }) {
-      if (!(await revoke(deps, ownerId, params.key_id))) throw notFound()
+    async remove({ ownerId, caller, params }) {
+      const creator = caller.role === 'developer' ? caller.personId : undefined
+      if (!(await revoke(deps, ownerId, params.key_id, creator))) throw notFound()
     },
   })
 }

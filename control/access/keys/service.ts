@@ -19,7 +19,7 @@ const TOUCH_MS = 60_000
 
 export const keyCache = credentialCacheByPorts<KeyRow>()
 
-export function presentKey(row: KeyRow) {
+export function presentKey(row: Omit<KeyRow, 'role'>) {
   const { id, name, scopes, prefix } = row
   return {
     id,
@@ -37,14 +37,23 @@ export function presentKey(row: KeyRow) {
 export async function createKey(
   deps: Ports,
   ownerId: string,
-  input: { name: string; scopes: Scope[]; expires_at?: Date | null },
+  input: { name: string; scopes: Scope[]; expires_at?: Date | null; person_id?: string | null },
   save: (db: Db, answer: unknown) => Promise<void> = async () => {},
 ) {
   const value = PREFIX + randomBase62()
   const created_at = wallDate(deps)
-  const { name, scopes, expires_at = null } = input
+  const { name, scopes, expires_at = null, person_id = null } = input
   const id = uuidv7(created_at.getTime())
-  const row = { id, owner_id: ownerId, name, prefix: value.slice(0, SHOWN_CHARS), scopes, created_at, expires_at }
+  const row = {
+    id,
+    owner_id: ownerId,
+    person_id,
+    name,
+    prefix: value.slice(0, SHOWN_CHARS),
+    scopes,
+    created_at,
+    expires_at,
+  }
   const answer = { ...presentKey({ ...row, revoked_at: null, last_used_at: null }), value }
   await deps.sql.begin(async tx => {
     await insertKey(tx, { ...row, hash: sha256(value) })
@@ -84,9 +93,9 @@ function noteUse(deps: Ports & Pick<Deps, 'log'>, key: KeyRow, now: Date): void 
   inBackground(deps, 'last use of API key was not recorded', touchKey(deps.sql, key, now, before))
 }
 
-/** False when the owner has no such key. */
-export async function revoke(deps: Ports, ownerId: string, id: string): Promise<boolean> {
-  const found = await revokeKey(deps.sql, ownerId, id, wallDate(deps))
+/** False when the owner has no such key, or none that `creator` created. */
+export async function revoke(deps: Ports, ownerId: string, id: string, creator?: string): Promise<boolean> {
+  const found = await revokeKey(deps.sql, ownerId, id, wallDate(deps), creator)
   keyCache(deps).forget(key => key.id === id)
   return found
 }

@@ -2,11 +2,14 @@
 import type { FastifyInstance } from 'fastify'
 import { z } from 'zod'
 import type { Deps } from '../../platform/deps.ts'
+import type { Caller } from '../../platform/http/caller.ts'
 import { paging } from '../../platform/http/paging.ts'
 import { notFound } from '../../platform/http/problem.ts'
 import { deletionRoute, route } from '../../platform/http/route.ts'
 import { LoginSessionList, LoginSessionPath } from './schema.ts'
-import { endSessions, listSessions } from './sessions.ts'
+import { endSessions, listSessions, whoseOf } from './sessions.ts'
+
+const personOf = ({ ownerId, personId }: Caller) => whoseOf({ id: personId, owner_id: ownerId })
 
 const tag = 'Accounts'
 const notATool = 'A key has no session, and must not end those of people.'
@@ -23,7 +26,7 @@ export function sessionRoutes(app: FastifyInstance, deps: Deps): void {
     notATool,
     query: z.strictObject(paging),
     answer: LoginSessionList,
-    handle: ({ ownerId, caller, query }) => listSessions(deps, ownerId, caller.sessionId, query),
+    handle: ({ caller, query }) => listSessions(deps, personOf(caller), caller.sessionId, query),
   })
   deletionRoute(app, deps, {
     id: 'end_session',
@@ -33,8 +36,8 @@ export function sessionRoutes(app: FastifyInstance, deps: Deps): void {
     summary: 'End one of your log-in sessions; it stops working everywhere within 5 seconds',
     notATool,
     params: LoginSessionPath,
-    async remove({ ownerId, params }) {
-      if ((await endSessions(deps, ownerId, { only: params.session_id })) === 0) throw notFound()
+    async remove({ caller, params }) {
+      if ((await endSessions(deps, personOf(caller), { only: params.session_id })) === 0) throw notFound()
     },
   })
 }

@@ -15,9 +15,10 @@ import {
   type SessionRow,
   selectSessions,
   touchSession,
+  type Whose,
 } from './sql.ts'
 
-export type { SessionRow } from './sql.ts'
+export type { SessionRow, Whose } from './sql.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'config'>
 
@@ -52,17 +53,28 @@ export const usedFrom = ({
 })
 
 export interface NewSession {
-  session: SessionRow
+  session: Pick<SessionRow, 'id' | 'expires_at'>
   /** Value of the cookie; only its hash is stored. */
   token: string
 }
 
-export async function openSession(deps: Ports, ownerId: string, from: UsedFrom = NOWHERE): Promise<NewSession> {
+/** A person as `people` names one; null for the person who signed up, whose id is that of the account. */
+export const whoseOf = ({ id, owner_id }: { id: string; owner_id: string }): Whose => ({
+  owner_id,
+  person_id: id === owner_id ? null : id,
+})
+
+export async function openSession(
+  deps: Ports,
+  ownerId: string,
+  from: UsedFrom = NOWHERE,
+  personId: string = ownerId,
+): Promise<NewSession> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
   const now = wallDate(deps)
   const session = {
     id: uuidv7(now.getTime()),
-    owner_id: ownerId,
+    ...whoseOf({ id: personId, owner_id: ownerId }),
     created_at: now,
     last_used_at: now,
     expires_at: endFrom(deps, now),
@@ -113,23 +125,23 @@ const presentSession = (row: SessionRow, current: string | null) => ({
   expires_at: row.expires_at.toISOString(),
 })
 
-export async function listSessions(deps: Ports, ownerId: string, current: string | null, page: Page) {
+export async function listSessions(deps: Ports, whose: Whose, current: string | null, page: Page) {
   const now = wallDate(deps)
   const [rows, total] = await Promise.all([
-    selectSessions(deps.sql, ownerId, now, page),
-    countSessions(deps.sql, ownerId, now),
+    selectSessions(deps.sql, whose, now, page),
+    countSessions(deps.sql, whose, now),
   ])
   return { items: rows.map(row => presentSession(row, current)), total, limit: page.limit, offset: page.offset }
 }
 
-/** Ends all sessions of the owner, all but one, or only one. Returns how many it ended. */
+/** Ends all sessions of the person, all but one, or only one. Returns how many it ended. */
 export async function endSessions(
   deps: Ports,
-  ownerId: string,
+  whose: Whose,
   which: { only?: string; except?: string } = {},
 ): Promise<number> {
-  const ended = await deleteSessions(deps.sql, ownerId, which)
-  forgetSessions(deps, ownerId)
+  const ended = await deleteSessions(deps.sql, whose, which)
+  forgetSessions(deps, whose.owner_id)
   return ended
 }
 

@@ -1,9 +1,15 @@
 import type { Db } from '../../platform/db/connect.ts'
+import type { Role } from '../../platform/http/caller.ts'
 import type { Page } from '../../platform/http/paging.ts'
 
 export interface SessionRow {
   id: string
   owner_id: string
+  /** Null: the person who signed up. */
+  person_id: string | null
+  /** Of the person. */
+  role: Role
+  email: string | null
   created_at: Date
   last_used_at: Date
   expires_at: Date
@@ -12,31 +18,49 @@ export interface SessionRow {
   user_agent: string | null
 }
 
-const columns = (db: Db) => db`id, owner_id, created_at, last_used_at, expires_at, address, user_agent`
+const columns = (db: Db) => db`
+  sessions.id, sessions.owner_id, person_id, coalesce(members.role, 'owner') as role,
+  coalesce(members.email, accounts.email) as email, sessions.created_at, last_used_at, expires_at, address, user_agent`
+/** Without the sessions of people who have left the account. */
+const withPerson = (db: Db) => db`
+  sessions join accounts on accounts.id = sessions.owner_id
+  left join members on members.id = person_id and members.owner_id = sessions.owner_id`
+const stillThere = (db: Db) => db`(person_id is null or members.id is not null)`
 
-export async function insertSession(db: Db, session: SessionRow & { hash: Buffer }): Promise<void> {
+/** A person of an account, as sessions name one. */
+export interface Whose {
+  owner_id: string
+  person_id: string | null
+}
+
+export async function insertSession(
+  db: Db,
+  session: Omit<SessionRow, 'role' | 'email'> & { hash: Buffer },
+): Promise<void> {
   await db`
     insert into sessions
-    ${db(session, 'id', 'owner_id', 'hash', 'created_at', 'last_used_at', 'expires_at', 'address', 'user_agent')}`
+    ${db(session, 'id', 'owner_id', 'person_id', 'hash', 'created_at', 'last_used_at', 'expires_at', 'address', 'user_agent')}`
 }
 
 /** Has no owner parameter: this query finds the owner. */
 export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
   const [row] = await db<SessionRow[]>`
-    select ${columns(db)} from sessions where hash = ${hash}`
+    select ${columns(db)} from ${withPerson(db)} where hash = ${hash} and ${stillThere(db)}`
   return row ?? null
 }
 
 /** Most recently used first. */
-export async function selectSessions(db: Db, ownerId: string, now: Date, page: Page): Promise<SessionRow[]> {
+export async function selectSessions(db: Db, { owner_id, person_id }: Whose, now: Date, page: Page) {
   return db<SessionRow[]>`
-    select ${columns(db)} from sessions where owner_id = ${ownerId} and expires_at > ${now}
-    order by last_used_at desc, id desc limit ${page.limit} offset ${page.offset}`
+    select ${columns(db)} from ${withPerson(db)}
+    where sessions.owner_id = ${owner_id} and person_id is not distinct from ${person_id} and expires_at > ${now}
+    order by last_used_at desc, sessions.id desc limit ${page.limit} offset ${page.offset}`
 }
 
-export async function countSessions(db: Db, ownerId: string, now: Date): Promise<number> {
+export async function countSessions(db: Db, { owner_id, person_id }: Whose, now: Date): Promise<number> {
   const [row] = await db<{ total: number }[]>`
-    select count(*)::int as total from sessions where owner_id = ${ownerId} and expires_at > ${now}`
+    select count(*)::int as total from sessions
+    where owner_id = ${owner_id} and person_id is not distinct from ${person_id} and expires_at > ${now}`
   return row!.total
 }
 
@@ -48,13 +72,14 @@ export async function touchSession(db: Db, session: SessionRow, before: Date): P
     where owner_id = ${session.owner_id} and id = ${session.id} and last_used_at <= ${before}`
 }
 
+/** Those of one person: all, all but one, or only one. */
 export async function deleteSessions(
   db: Db,
-  ownerId: string,
-  { only, except }: { only?: string; except?: string },
+  { owner_id, person_id }: Whose,
+  { only, except }: { only?: string; except?: string } = {},
 ): Promise<number> {
   const rows = await db`
-    delete from sessions where owner_id = ${ownerId}
+    delete from sessions where owner_id = ${owner_id} and person_id is not distinct from ${person_id}
       ${only === undefined ? db`` : db`and id = ${only}`} ${except === undefined ? db`` : db`and id <> ${except}`}
     returning 1`
   return rows.length
@@ -62,36 +87,39 @@ export async function deleteSessions(
 
 export async function insertReset(
   db: Db,
-  reset: { hash: Buffer; owner_id: string; created_at: Date; expires_at: Date },
+  reset: Whose & { hash: Buffer; created_at: Date; expires_at: Date },
 ): Promise<void> {
-  await db`insert into password_resets ${db(reset, 'hash', 'owner_id', 'created_at', 'expires_at')}`
+  await db`insert into password_resets ${db(reset, 'hash', 'owner_id', 'person_id', 'created_at', 'expires_at')}`
 }
 
-export async function countResetsSince(db: Db, ownerId: string, since: Date): Promise<number> {
+export async function countResetsSince(db: Db, { owner_id, person_id }: Whose, since: Date): Promise<number> {
   const [row] = await db<{ total: number }[]>`
-    select count(*)::int as total from password_resets where owner_id = ${ownerId} and created_at > ${since}`
+    select count(*)::int as total from password_resets
+    where owner_id = ${owner_id} and person_id is not distinct from ${person_id} and created_at > ${since}`
   return row!.total
 }
 
 /** Has no owner parameter: the token identifies the owner. */
-export async function findReset(db: Db, hash: Buffer, now: Date): Promise<string | null> {
-  const [row] = await db<{ owner_id: string }[]>`
-    select owner_id from password_resets where hash = ${hash} and expires_at > ${now}`
-  return row?.owner_id ?? null
+export async function findReset(db: Db, hash: Buffer, now: Date): Promise<Whose | null> {
+  const [row] = await db<Whose[]>`
+    select owner_id, person_id from password_resets where hash = ${hash} and expires_at > ${now}`
+  return row ?? null
 }
 
-/** Also deletes the owner's other tokens. False when another request has already used this one. */
-export async function spendReset(db: Db, ownerId: string, hash: Buffer): Promise<boolean> {
-  const rows = await db`delete from password_resets where owner_id = ${ownerId} and hash = ${hash} returning 1`
-  if (rows.length > 0) await deleteResets(db, ownerId)
+/** Also deletes the person's other tokens. False when another request has already used this one. */
+export async function spendReset(db: Db, whose: Whose, hash: Buffer): Promise<boolean> {
+  const rows = await db`delete from password_resets where owner_id = ${whose.owner_id} and hash = ${hash} returning 1`
+  if (rows.length > 0) await deleteResets(db, whose)
   return rows.length > 0
 }
 
-export async function deleteResets(db: Db, ownerId: string): Promise<void> {
-  await db`delete from password_resets where owner_id = ${ownerId}`
+export async function deleteResets(db: Db, { owner_id, person_id }: Whose): Promise<void> {
+  await db`
+    delete from password_resets where owner_id = ${owner_id} and person_id is not distinct from ${person_id}`
 }
 
 export async function deleteExpired(db: Db, now: Date): Promise<void> {
   await db`delete from sessions where expires_at < ${now}`
   await db`delete from password_resets where expires_at < ${now}`
+  await db`delete from invitations where expires_at < ${now}`
 }

@@ -87,6 +87,8 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'api_keys', exported: without(['hash'], 'created_at', 'id'), erased: true },
   { name: 'sessions', exported: without(['hash'], 'created_at', 'id'), erased: true },
   { name: 'password_resets', exported: false, erased: true },
+  { name: 'invitations', exported: without(['hash'], 'created_at', 'id'), erased: true },
+  { name: 'members', exported: without(['password_hash'], 'created_at', 'id'), erased: true },
   { name: 'subscriptions', exported: all('owner_id'), erased: true },
   { name: 'balances', exported: all('owner_id'), erased: false },
   { name: 'holds', exported: all('call_id', 'job_id'), erased: false },

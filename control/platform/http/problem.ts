@@ -58,6 +58,11 @@ export const problems = {
     title: 'The key lacks the required scope',
     help: 'Operations that read need the scope `read`; operations that change, launch or cost anything need `write`.',
   },
+  insufficient_role: {
+    status: 403,
+    title: 'Your role does not allow this',
+    help: 'Each person of an account has a role, and a key has the role of the person who created it. Ask an owner or an admin of the account. docs/security.md lists what each role may do.',
+  },
   sign_up_closed: {
     status: 403,
     title: 'Sign-up is disabled',
@@ -164,6 +169,11 @@ export const problems = {
     status: 409,
     title: 'An account with this e-mail already exists',
     help: 'Log in, or reset the password.',
+  },
+  first_owner: {
+    status: 409,
+    title: 'The person who opened the account stays its owner',
+    help: 'The role of this person cannot be changed, and the person cannot be removed. Delete the account instead.',
   },
   payload_too_large: {
     status: 413,

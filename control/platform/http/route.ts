@@ -55,7 +55,7 @@ export function route<
     url: operation.url,
     ...(spec.bodyLimit ? { bodyLimit: spec.bodyLimit } : {}),
     schema: schemaOf(spec, null, false, text !== undefined),
-    onRequest: authenticated(spec.scope),
+    onRequest: authenticated(spec),
     handler: async (request, reply) => {
       const outcome = await runOver(operation, request, receive)
       if (outcome.replayed) reply.header('Idempotent-Replayed', 'true')
@@ -111,6 +111,7 @@ function auditedRun(
     operation: id,
     request_id: options.requestId,
     resource: namedBy(url, input.params),
+    person: caller.person,
   }
   return log.audited(ownerId, entry, () => carryOut(caller, input, options), auditResultOf)
 }
@@ -166,7 +167,7 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
     method: spec.method,
     url,
     schema: schemaOf(spec, contentType, ranges),
-    onRequest: authenticated(spec.scope),
+    onRequest: authenticated(spec),
     handler: (request, reply) =>
       stream(
         {
@@ -188,10 +189,12 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
 /** True when text/plain is the first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
-const authenticated = (reach: RequiredCredential) => async (request: FastifyRequest, reply: FastifyReply) => {
-  reply.header('Cache-Control', 'no-store')
-  request.caller = await request.server.authenticator.authenticate(reach, request, reply)
-}
+const authenticated =
+  ({ id, scope }: { id: string; scope: RequiredCredential }) =>
+  async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('Cache-Control', 'no-store')
+    request.caller = await request.server.authenticator.authenticate({ id, scope }, request, reply)
+  }
 
 function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Problem('unauthorized')

@@ -179,6 +179,8 @@ describe('API5, function level:', () => {
       [
         ...['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'],
         ...['list_sessions', 'end_session'],
+        ...['list_members', 'update_member', 'remove_member'],
+        ...['list_invitations', 'invite_member', 'revoke_invitation'],
       ].sort(),
     )
     for (const target of which) {

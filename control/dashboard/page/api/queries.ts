@@ -9,7 +9,7 @@ export { must, ParleyError } from '../../../api/client/problem.ts'
 function toLogIn(error: unknown): void {
   if (!(error instanceof ParleyError) || error.code !== 'unauthorized') return
   const { pathname, search } = window.location
-  if (/^\/talk$|\/dashboard\/(?:log-in|sign-up|password)$/.test(pathname)) return
+  if (/^\/talk$|\/dashboard\/(?:log-in|sign-up|password|invitation)$/.test(pathname)) return
   const back = pathname.replace(/^\/dashboard/, '') + search
   window.location.assign(`/dashboard/log-in?${new URLSearchParams({ back })}`)
 }
