@@ -6,10 +6,12 @@ import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
 import { assertRole } from '../permissions/authorize.ts'
+import { assertConcernsProjects, assertProject } from '../permissions/projects.ts'
 import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
   authenticate: (operation, request, reply) => authenticate(deps, operation, request, reply),
+  assertProject: (caller, operation, request) => assertProject(deps.sql, caller, operation, request),
   isStillValid: request => isStillValid(deps, request),
 })
 
@@ -22,6 +24,7 @@ async function authenticate(
   const caller = await identify(deps, request, reply)
   if (caller.sessionId === null) assertScope(caller, reach)
   assertRole(caller, id)
+  assertConcernsProjects(caller, id)
   return caller
 }
 
@@ -39,7 +42,7 @@ function assertScope(caller: Caller, reach: RequiredCredential): void {
 /** A key in the request takes precedence over a session. */
 export async function identify(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const value = presentedKey(request)
-  const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value)
+  const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value, request, reply)
   if (!caller) {
     await takeToken(deps, reply, 'address', request.ip)
     throw new Problem('unauthorized')
@@ -52,16 +55,25 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
 
 async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
-  if (value !== null) return (await byKey(deps, value)) !== null
+  if (value !== null) {
+    const key = await verifyKey(deps, value, request.ip)
+    return key !== null && key !== 'elsewhere'
+  }
   const token = request.cookies[SESSION_COOKIE]
   return token !== undefined && (await verifySession(deps, token, usedFrom(request))) !== null
 }
 
-async function byKey(deps: Deps, value: string): Promise<Caller | null> {
-  const key = await verifyKey(deps, value)
+/** Throws `address_not_allowed`; the attempt counts against the address and not against the key. */
+async function byKey(deps: Deps, value: string, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+  const key = await verifyKey(deps, value, request.ip)
   if (!key) return null
-  const { owner_id: ownerId, person_id, role, id: keyId } = key
-  return { ownerId, scopes: key.scopes, keyId, sessionId: null, role, personId: person_id ?? ownerId, person: null }
+  if (key === 'elsewhere') {
+    await takeToken(deps, reply, 'address', request.ip)
+    throw new Problem('address_not_allowed')
+  }
+  const { owner_id: ownerId, person_id, role, id: keyId, scopes: own, project_ids: projects } = key
+  const personId = person_id ?? ownerId
+  return { ownerId, scopes: own, keyId, sessionId: null, role, personId, person: null, projects }
 }
 
 async function bySession(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
@@ -77,6 +89,7 @@ export const callerOfSession = (session: SessionRow): Caller => ({
   role: session.role,
   personId: session.person_id ?? session.owner_id,
   person: session.email,
+  projects: null,
 })
 
 function presentedKey(request: FastifyRequest): string | null {

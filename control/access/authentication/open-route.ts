@@ -35,8 +35,8 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   answer: R
   /** Error codes beyond those that every operation can return. */
   errors?: ProblemCode[]
-  /** Returns the account that the response lets in, and the person's e-mail, for the audit log. */
-  entered?(answer: z.input<R>): { ownerId: string; person: string | null }
+  /** Returns the account and the person that the response lets in, for the audit log. */
+  entered?(answer: z.input<R>): { ownerId: string; personId: string }
   handle(context: C): Promise<z.input<R>>
 }
 
@@ -56,8 +56,8 @@ export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknow
       const answer = await spec.handle(context)
       if (spec.entered) {
         const { id, ip } = context.request
-        const { ownerId, person } = spec.entered(answer)
-        await noteDone(deps.sql, deps, ownerId, entering(spec.id, { id, ip }, person))
+        const { ownerId, personId } = spec.entered(answer)
+        await noteDone(deps.sql, deps, ownerId, entering(spec.id, { id, ip }, personId))
       }
       return answer
     },
@@ -87,7 +87,11 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
       const session = sessions.get(request)!
       const work = () => spec.handle({ ...context, session })
       if (spec.method === 'GET') return work()
-      const entry = { ...entering(spec.id, request, session.email), actor: 'session' as const, actor_id: session.id }
+      const entry = {
+        ...entering(spec.id, request, request.caller!.personId),
+        actor: 'session' as const,
+        actor_id: session.id,
+      }
       return audited<unknown>(deps, session.owner_id, entry, work)
     },
   })

@@ -12,6 +12,10 @@ export interface KeyRow {
   name: string
   prefix: string
   scopes: Scope[]
+  /** Networks as `readNetwork` returns them; null: from everywhere. */
+  addresses: string[] | null
+  /** Null: all projects, and the account itself. */
+  project_ids: string[] | null
   created_at: Date
   expires_at: Date | null
   revoked_at: Date | null
@@ -19,31 +23,36 @@ export interface KeyRow {
 }
 
 const columns = (db: Db) => db`
-  api_keys.id, api_keys.owner_id, person_id, coalesce(members.role, 'owner') as role, api_keys.name, prefix, scopes,
-  api_keys.created_at, expires_at, revoked_at, last_used_at`
+  k.id, k.owner_id, person_id, coalesce(members.role, 'owner') as role, k.name, prefix, scopes, addresses, project_ids,
+  k.created_at, expires_at, revoked_at, last_used_at`
 const withPerson = (db: Db) => db`
-  api_keys left join members on members.id = person_id and members.owner_id = api_keys.owner_id`
+  left join members on members.id = person_id and members.owner_id = k.owner_id and left_at is null`
+
+const inserted = [
+  ...(['id', 'owner_id', 'person_id', 'name', 'prefix', 'hash', 'scopes', 'addresses', 'project_ids'] as const),
+  ...(['created_at', 'expires_at'] as const),
+] as const
 
 export async function insertKey(
   db: Db,
   key: Omit<KeyRow, 'revoked_at' | 'last_used_at' | 'role'> & { hash: Buffer },
 ): Promise<void> {
   await db`
-    insert into api_keys ${db(key, 'id', 'owner_id', 'person_id', 'name', 'prefix', 'hash', 'scopes', 'created_at', 'expires_at')}`
+    insert into api_keys ${db(key, ...inserted)}`
 }
 
 /** Has no owner parameter: this query finds the owner. */
 export async function findLiveKey(db: Db, hash: Buffer): Promise<KeyRow | null> {
   const [row] = await db<KeyRow[]>`
-    select ${columns(db)} from ${withPerson(db)}
+    select ${columns(db)} from api_keys k ${withPerson(db)}
     where hash = ${hash} and revoked_at is null and (person_id is null or members.id is not null)`
   return row ?? null
 }
 
 export async function selectKeys(db: Db, ownerId: string, page: Page): Promise<KeyRow[]> {
   return db<KeyRow[]>`
-    select ${columns(db)} from ${withPerson(db)} where api_keys.owner_id = ${ownerId}
-    order by api_keys.created_at desc, api_keys.id desc limit ${page.limit} offset ${page.offset}`
+    select ${columns(db)} from api_keys k ${withPerson(db)} where k.owner_id = ${ownerId}
+    order by k.created_at desc, k.id desc limit ${page.limit} offset ${page.offset}`
 }
 
 /** Needs no index: an owner has only a few keys. */

@@ -218,7 +218,7 @@ export async function confirmReset(
     if (!(await spendReset(tx, whose, hash))) throw spent()
     await updatePersonPassword(tx, person, passwordHash)
     await deleteSessions(tx, whose)
-    await noteDone(tx, deps, whose.owner_id, entering('confirm_password_reset', request, person.email))
+    await noteDone(tx, deps, whose.owner_id, entering('confirm_password_reset', request, person.id))
   })
   forgetSessions(deps, whose.owner_id)
   if (person.email) await forgetGuesses(deps, person.email, request.ip)

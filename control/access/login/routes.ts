@@ -40,9 +40,9 @@ const present = (person: PersonRow, session: Pick<SessionRow, 'expires_at'>) => 
   expires_at: session.expires_at.toISOString(),
 })
 
-const entered = ({ account_id, email }: { account_id: string; email: string | null }) => ({
+const entered = ({ account_id, person_id }: { account_id: string; person_id: string }) => ({
   ownerId: account_id,
-  person: email,
+  personId: person_id,
 })
 
 export function authRoutes(app: FastifyInstance, deps: Deps): void {

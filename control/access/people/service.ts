@@ -16,7 +16,7 @@ import {
   countPeople,
   deleteInvitation,
   deleteInvitationsBy,
-  deleteMember,
+  dismissMember,
   type InvitationRow,
   type PersonRow,
   selectInvitation,
@@ -60,7 +60,7 @@ export async function changeRole(deps: Deps, caller: Caller, id: string, role: R
 }
 
 export async function removeMember(deps: Deps, caller: Caller, id: string): Promise<void> {
-  await changeMember(deps, caller, id, [], tx => deleteMember(tx, caller.ownerId, id, wallDate(deps)))
+  await changeMember(deps, caller, id, [], tx => dismissMember(tx, caller.ownerId, id, wallDate(deps)))
 }
 
 /** Throws `not_found`, `first_owner`, or `insufficient_role` when the caller may not change this person. */

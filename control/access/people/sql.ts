@@ -51,7 +51,7 @@ export async function insertMember(
 }
 
 export async function updateRole(db: Db, ownerId: string, id: string, role: Role): Promise<void> {
-  await db`update members set role = ${role} where owner_id = ${ownerId} and id = ${id}`
+  await db`update members set role = ${role} where owner_id = ${ownerId} and id = ${id} and left_at is null`
 }
 
 export async function updatePersonPassword(
@@ -62,18 +62,21 @@ export async function updatePersonPassword(
   if (id === owner_id) {
     await db`update accounts set password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
   } else {
-    await db`update members set password_hash = ${passwordHash} where owner_id = ${owner_id} and id = ${id}`
+    await db`
+      update members set password_hash = ${passwordHash}
+      where owner_id = ${owner_id} and id = ${id} and left_at is null`
   }
 }
 
-/** Deletes the person with everything that lets the person in. Keys stay in the list, revoked. */
-export async function deleteMember(tx: Tx, ownerId: string, id: string, now: Date): Promise<void> {
+/** Takes away everything that lets the person in. Keys stay in the list, revoked; the row stays for the audit log. */
+export async function dismissMember(tx: Tx, ownerId: string, id: string, now: Date): Promise<void> {
   await tx`
     update api_keys set revoked_at = coalesce(revoked_at, ${now}) where owner_id = ${ownerId} and person_id = ${id}`
   await tx`delete from sessions where owner_id = ${ownerId} and person_id = ${id}`
   await tx`delete from password_resets where owner_id = ${ownerId} and person_id = ${id}`
   await deleteInvitationsBy(tx, ownerId, id)
-  await tx`delete from members where owner_id = ${ownerId} and id = ${id}`
+  await tx`
+    update members set left_at = ${now}, password_hash = null where owner_id = ${ownerId} and id = ${id}`
 }
 
 // ---- Invitations ----

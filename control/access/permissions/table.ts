@@ -1,5 +1,5 @@
 /**
- * What each role may do: every operation of REST, of MCP and of the dashboard, by its `operationId`. A test fails when an
+ * Says what each role may do: every operation of REST, of MCP and of the dashboard, by its `operationId`. A test fails when an
  * operation is missing here. At run time, a missing one is refused to everybody but owners and admins.
  */
 import { type Role, roles } from '../../platform/http/caller.ts'

@@ -7,7 +7,7 @@ export interface SessionRow {
   owner_id: string
   /** Null: the person who signed up. */
   person_id: string | null
-  /** Of the person. */
+  /** Role of the person. */
   role: Role
   email: string | null
   created_at: Date
@@ -19,13 +19,13 @@ export interface SessionRow {
 }
 
 const columns = (db: Db) => db`
-  sessions.id, sessions.owner_id, person_id, coalesce(members.role, 'owner') as role,
-  coalesce(members.email, accounts.email) as email, sessions.created_at, last_used_at, expires_at, address, user_agent`
-/** Without the sessions of people who have left the account. */
+  s.id, s.owner_id, person_id, coalesce(members.role, 'owner') as role, coalesce(members.email, accounts.email) as email,
+  s.created_at, last_used_at, expires_at, address, user_agent`
+/** Without those of people who have left the account. */
 const withPerson = (db: Db) => db`
-  sessions join accounts on accounts.id = sessions.owner_id
-  left join members on members.id = person_id and members.owner_id = sessions.owner_id`
-const stillThere = (db: Db) => db`(person_id is null or members.id is not null)`
+  join accounts on accounts.id = s.owner_id
+  left join members on members.id = person_id and members.owner_id = s.owner_id and left_at is null
+  where (person_id is null or members.id is not null)`
 
 /** A person of an account, as sessions name one. */
 export interface Whose {
@@ -45,16 +45,16 @@ export async function insertSession(
 /** Has no owner parameter: this query finds the owner. */
 export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
   const [row] = await db<SessionRow[]>`
-    select ${columns(db)} from ${withPerson(db)} where hash = ${hash} and ${stillThere(db)}`
+    select ${columns(db)} from sessions s ${withPerson(db)} and hash = ${hash}`
   return row ?? null
 }
 
 /** Most recently used first. */
 export async function selectSessions(db: Db, { owner_id, person_id }: Whose, now: Date, page: Page) {
   return db<SessionRow[]>`
-    select ${columns(db)} from ${withPerson(db)}
-    where sessions.owner_id = ${owner_id} and person_id is not distinct from ${person_id} and expires_at > ${now}
-    order by last_used_at desc, sessions.id desc limit ${page.limit} offset ${page.offset}`
+    select ${columns(db)} from sessions s ${withPerson(db)}
+      and s.owner_id = ${owner_id} and person_id is not distinct from ${person_id} and expires_at > ${now}
+    order by last_used_at desc, s.id desc limit ${page.limit} offset ${page.offset}`
 }
 
 export async function countSessions(db: Db, { owner_id, person_id }: Whose, now: Date): Promise<number> {

@@ -17,6 +17,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { identify } from '../../access/authentication/authenticate.ts'
 import { assertRole } from '../../access/permissions/authorize.ts'
+import { concernsProjects } from '../../access/permissions/projects.ts'
 import { mayUse as roleMayUse } from '../../access/permissions/table.ts'
 import type { Deps } from '../../platform/deps.ts'
 import type { Caller } from '../../platform/http/caller.ts'
@@ -109,7 +110,9 @@ const clientOf = ({ authInfo }: { authInfo?: AuthInfo }) => {
 }
 const hasScope = (caller: Caller, { operation }: OperationTool) => (caller.scopes as string[]).includes(operation.scope)
 const mayUse = (caller: Caller, tool: OperationTool) =>
-  hasScope(caller, tool) && roleMayUse(caller.role, tool.operation.id)
+  hasScope(caller, tool) &&
+  roleMayUse(caller.role, tool.operation.id) &&
+  (caller.projects === null || concernsProjects(tool.operation.id))
 
 function createServer(deps: Deps, tools: Map<string, OperationTool>): Server {
   const server = new Server(

@@ -24,6 +24,8 @@ export interface Caller {
   personId: string
   /** E-mail of the person, for the audit log; null for a key. */
   person: string | null
+  /** The only projects that a limited key sees; null: all, also for a session. */
+  projects: readonly string[] | null
 }
 
 export interface Authenticator {
@@ -33,6 +35,8 @@ export interface Authenticator {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<Caller>
+  /** Throws `not_found` for a project that the key may not see, and 403 for what concerns the whole account. */
+  assertProject(caller: Caller, operation: string, request: { params: unknown; body: unknown }): Promise<void>
   /** Resolves to true while the credential of an accepted request is valid; for long responses such as streams. */
   isStillValid(request: FastifyRequest): Promise<boolean>
 }

@@ -58,6 +58,11 @@ export const problems = {
     title: 'The key lacks the required scope',
     help: 'Operations that read need the scope `read`; operations that change, launch or cost anything need `write`.',
   },
+  address_not_allowed: {
+    status: 403,
+    title: 'The key may not be used from this address',
+    help: 'The key is limited to addresses. Send the request from one of them, or create another key.',
+  },
   insufficient_role: {
     status: 403,
     title: 'Your role does not allow this',

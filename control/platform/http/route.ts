@@ -39,6 +39,7 @@ export function route<
   async function carryOut(caller: Caller, input: Input, options: RunOptions) {
     const { idempotencyKey, requestId, extras = {}, traceparent = null } = options
     const { ownerId } = caller
+    await app.authenticator.assertProject(caller, spec.id, input)
     const context = { ...input, extras, traceparent, caller, ownerId, save: async () => {} } as Context<
       z.output<P>,
       z.output<Q>,
@@ -111,7 +112,7 @@ function auditedRun(
     operation: id,
     request_id: options.requestId,
     resource: namedBy(url, input.params),
-    person: caller.person,
+    person_id: keyId === null ? caller.personId : null,
   }
   return log.audited(ownerId, entry, () => carryOut(caller, input, options), auditResultOf)
 }
@@ -142,6 +143,8 @@ async function runOver<P, B>(
   const caller = callerOf(request)
   const idempotencyKey = operation.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
   const { params, query } = request
+  // A file is received before the operation runs, and must not be for a project that the key does not see.
+  if (receive) await request.server.authenticator.assertProject(caller, operation.id, { params, body: null })
   const received = await receive?.(request, { ownerId: caller.ownerId, params: params as P })
   const body = received ? received.body : request.body
   const { id: requestId, ip: address, span } = request
@@ -168,8 +171,12 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
     url,
     schema: schemaOf(spec, contentType, ranges),
     onRequest: authenticated(spec),
-    handler: (request, reply) =>
-      stream(
+    handler: async (request, reply) => {
+      await request.server.authenticator.assertProject(callerOf(request), spec.id, {
+        params: request.params,
+        body: null,
+      })
+      return stream(
         {
           ownerId: callerOf(request).ownerId,
           caller: callerOf(request),
@@ -182,7 +189,8 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
         },
         request,
         reply,
-      ),
+      )
+    },
   })
 }
 

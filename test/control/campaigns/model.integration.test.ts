@@ -133,6 +133,7 @@ const caller = () => ({
   role: 'owner' as const,
   personId: owner.ownerId,
   person: null,
+  projects: null,
 })
 const step = (id: string, action: 'start' | 'pause' | 'resume' | 'stop' | 'requeue') =>
   stepCampaign(deps, { ownerId: owner.ownerId, caller: caller() }, id, action)
