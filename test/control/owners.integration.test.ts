@@ -5,6 +5,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { insertMember } from '../../control/access/people/sql.ts'
+import { insertPasskey } from '../../control/access/second-factor/sql.ts'
 import { uuidv7 } from '../../control/platform/ids.ts'
 import { type Answer, createControl, createTenant, nextPhone, request, type TestControl } from '../support/control.ts'
 
@@ -49,6 +50,7 @@ beforeAll(async () => {
     session_id: id(),
     member_id: id(),
     invitation_id: id(),
+    passkey_id: id(),
     number: nextPhone(),
     phone: nextPhone(),
     name: 'NOBODYS',
@@ -92,6 +94,18 @@ async function createOwned(email: string, name: string): Promise<Owned> {
     name: 'Member',
     role: 'operator',
     password_hash: null,
+    created_at: new Date(),
+  })
+  const passkeyId = uuidv7(control.deps.clock.wall())
+  await insertPasskey(sql, {
+    id: passkeyId,
+    owner_id: tenant.ownerId,
+    person_id: memberId,
+    credential_id: `credential of ${email}`,
+    public_key: Buffer.from('key'),
+    counter: 0,
+    transports: [],
+    name: 'Laptop',
     created_at: new Date(),
   })
   const invitation = await request(control.app, {
@@ -138,6 +152,7 @@ async function createOwned(email: string, name: string): Promise<Owned> {
       session_id: own!['id'],
       member_id: memberId,
       invitation_id: invitation.body.id,
+      passkey_id: passkeyId,
       number: tenant.number,
       softphone_id: softphone.id,
       campaign_id: campaign.id,

@@ -44,7 +44,7 @@ async function createPerson(role: Role) {
 }
 
 async function sessionOf(id: string) {
-  const { token } = await openSession(control.deps, tenant.ownerId, undefined, id)
+  const { token } = await openSession(control.deps, tenant.ownerId, { personId: id })
   return { cookie: `parley_session=${token}`, origin: 'http://control.test' }
 }
 
@@ -81,7 +81,11 @@ describe('the table', () => {
 
   test('gives an owner everything, and reading changes nothing', () => {
     for (const id of listedOperations) expect([id, mayUse('owner', id)]).toEqual([id, true])
-    const own = ['change_password', 'log_out', 'log_out_everywhere', 'end_session']
+    const own = [
+      ...['change_password', 'log_out', 'log_out_everywhere', 'end_session'],
+      ...['verify_second_factor', 'start_totp', 'confirm_totp', 'disable_totp'],
+      ...['start_passkey', 'add_passkey', 'remove_passkey', 'renew_recovery_codes'],
+    ]
     const reads = walk.targets.filter(({ id, method }) => method !== 'GET' && mayUse('read_only', id))
     expect(reads.map(({ id }) => id).sort()).toEqual([...own, 'search_knowledge'].sort())
   })

@@ -25,10 +25,16 @@ export const SignUpInput = z.strictObject({
   name: z.string().trim().min(1).max(100).optional(),
 })
 export type SignUpInput = z.output<typeof SignUpInput>
-export const LogInInput = z.strictObject({ email: Email, password: GivenPassword })
+const Code = z
+  .string()
+  .min(1)
+  .max(40)
+  .optional()
+  .describe('A code of your app, or a recovery code, when you have a second factor')
+export const LogInInput = z.strictObject({ email: Email, password: GivenPassword, code: Code })
 export type LogInInput = z.output<typeof LogInInput>
-export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password })
-export const DeleteAccount = z.strictObject({ password: GivenPassword })
+export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password, code: Code })
+export const DeleteAccount = z.strictObject({ password: GivenPassword, code: Code })
 export const AccountClosed = z.object({ closed: z.literal(true) }).meta({ id: 'AccountClosed' })
 export const ResetRequest = z.strictObject({ email: Email })
 export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), password: Password })

@@ -6,6 +6,7 @@ import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
 import { assertRole } from '../permissions/authorize.ts'
+import { assertSecondFactor } from '../permissions/fresh.ts'
 import { assertConcernsProjects, assertProject } from '../permissions/projects.ts'
 import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
@@ -25,6 +26,7 @@ async function authenticate(
   if (caller.sessionId === null) assertScope(caller, reach)
   assertRole(caller, id)
   assertConcernsProjects(caller, id)
+  assertSecondFactor(caller, id, deps.clock.wall())
   return caller
 }
 
@@ -73,7 +75,7 @@ async function byKey(deps: Deps, value: string, request: FastifyRequest, reply: 
   }
   const { owner_id: ownerId, person_id, role, id: keyId, scopes: own, project_ids: projects } = key
   const personId = person_id ?? ownerId
-  return { ownerId, scopes: own, keyId, sessionId: null, role, personId, person: null, projects }
+  return { ownerId, scopes: own, keyId, sessionId: null, role, personId, person: null, projects, secondFactor: null }
 }
 
 async function bySession(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
@@ -90,6 +92,11 @@ export const callerOfSession = (session: SessionRow): Caller => ({
   personId: session.person_id ?? session.owner_id,
   person: session.email,
   projects: null,
+  secondFactor: {
+    has: session.has_factor,
+    required: session.factor_required,
+    provedAt: session.proved_at?.getTime() ?? null,
+  },
 })
 
 function presentedKey(request: FastifyRequest): string | null {

@@ -11,6 +11,7 @@ import { takeToken } from '../../platform/http/rate-limit.ts'
 import { NoBody } from '../../platform/http/shapes.ts'
 import { audited, entering, noteDone } from '../audit/service.ts'
 import { assertRole } from '../permissions/authorize.ts'
+import { assertSecondFactor } from '../permissions/fresh.ts'
 import type { SessionRow } from '../sessions/sessions.ts'
 import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './authenticate.ts'
 
@@ -73,13 +74,14 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
   const sessions = new WeakMap<FastifyRequest, SessionRow>()
   declare(app, deps, spec, {
     security: [{ session: [] }],
-    errors: ['unauthorized', 'insufficient_role'],
+    errors: ['unauthorized', 'insufficient_role', 'second_factor_required'],
     async enter(request, reply) {
       const session = await sessionOf(deps, request, reply)
       if (!session) throw new Problem('unauthorized', { detail: 'The request has no valid session. Log in first.' })
       assertOwnPage(deps, request)
       request.caller = callerOfSession(session)
       assertRole(request.caller, spec.id)
+      assertSecondFactor(request.caller, spec.id, deps.clock.wall())
       sessions.set(request, session)
     },
     handle(context) {

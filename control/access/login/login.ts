@@ -17,6 +17,10 @@ import {
   spendInvitation,
   updatePersonPassword,
 } from '../people/sql.ts'
+import { verifyPasskey } from '../second-factor/passkeys.ts'
+import type { Assertion } from '../second-factor/schema.ts'
+import { assertLogInCode, assertProof } from '../second-factor/service.ts'
+import { hasSecondFactor } from '../second-factor/sql.ts'
 import {
   forgetSessions,
   type NewSession,
@@ -33,8 +37,8 @@ export interface LoggedIn extends NewSession {
   person: PersonRow
 }
 
-async function letIn(deps: Deps, person: PersonRow, from: UsedFrom): Promise<LoggedIn> {
-  return { person, ...(await openSession(deps, person.owner_id, from, person.id)) }
+async function letIn(deps: Deps, person: PersonRow, from: UsedFrom, proved = false): Promise<LoggedIn> {
+  return { person, ...(await openSession(deps, person.owner_id, { from, personId: person.id, proved })) }
 }
 
 export async function signUp(deps: Deps, input: SignUpInput, from: UsedFrom): Promise<LoggedIn> {
@@ -86,7 +90,7 @@ export async function acceptInvitation(deps: Deps, input: AcceptInvitation, from
 
 export async function logIn(
   deps: Deps,
-  { email, password }: LogInInput,
+  { email, password, code }: LogInInput,
   address: string,
   from: UsedFrom,
 ): Promise<LoggedIn> {
@@ -94,9 +98,20 @@ export async function logIn(
   const person = await selectPersonByEmail(deps.sql, email)
   const match = await matchPassword(password, person?.password_hash ?? null)
   if (!person || !match.ok) throw new Problem('invalid_credentials')
+  const needsCode = code === undefined && (await hasSecondFactor(deps.sql, person))
+  if (needsCode) await guess.undecided()
+  const proved = await assertLogInCode(deps, person, code)
   await guess.right()
   if (match.stale) await updatePersonPassword(deps.sql, person, await hashPassword(password))
-  return letIn(deps, person, from)
+  return letIn(deps, person, from, proved)
+}
+
+/** A passkey with user verification is two factors at once. */
+export async function logInWithPasskey(deps: Deps, response: Assertion, from: UsedFrom): Promise<LoggedIn> {
+  const { owner_id, person_id } = await verifyPasskey(deps, response)
+  const person = await selectPerson(deps.sql, owner_id, person_id)
+  if (!person || person.closed_at !== null) throw new Problem('invalid_credentials')
+  return letIn(deps, person, from, true)
 }
 
 /** Lets a person log in to an account that a program created. */
@@ -112,11 +127,12 @@ export async function giveLogin(
 export async function changePassword(
   deps: Deps,
   session: SessionRow,
-  passwords: { current: string; new: string },
+  passwords: { current: string; new: string; code?: string | undefined },
   address: string,
 ): Promise<PersonRow> {
   const person = await personOf(deps, session)
   await assertPassword(deps, person, passwords.current, address, 'The current password is incorrect.')
+  await assertProof(deps, person, session, passwords.code)
   await setPassword(deps, person, passwords.new, session.id)
   return person
 }

@@ -18,6 +18,8 @@ import { clearSessionCookie, setSessionCookie } from '../authentication/authenti
 import { openRoute, sessionRoute } from '../authentication/open-route.ts'
 import { AcceptInvitation } from '../people/schema.ts'
 import type { PersonRow } from '../people/sql.ts'
+import { assertionOptions } from '../second-factor/passkeys.ts'
+import { PasskeyLogIn, PasskeyRequestOptions } from '../second-factor/schema.ts'
 import { endSessions, type SessionRow, usedFrom } from '../sessions/sessions.ts'
 import { leave } from './leave.ts'
 import {
@@ -26,6 +28,7 @@ import {
   confirmReset,
   type LoggedIn,
   logIn,
+  logInWithPasskey,
   personOf,
   requestReset,
   signUp,
@@ -70,12 +73,33 @@ export function authRoutes(app: FastifyInstance, deps: Deps): void {
     path: '/log-in',
     summary: 'Log in',
     description:
-      'The response sets the session as a cookie. Attempts are limited: after five incorrect passwords in 15 minutes, wait.',
+      'The response sets the session as a cookie. Attempts are limited: after five incorrect passwords in 15 minutes, wait. With a second factor, send `code` as well; without it, the response is 403 `second_factor_required`.',
     body: LogInInput,
+    answer: SessionView,
+    errors: ['invalid_credentials', 'second_factor_required'],
+    entered,
+    handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip, usedFrom(request))),
+  })
+  openRoute(app, deps, {
+    id: 'start_passkey_log_in',
+    method: 'POST',
+    path: '/passkey-options',
+    summary: 'Get a challenge for a passkey: options for `navigator.credentials.get()`',
+    description: 'The challenge works once, within five minutes, for `log_in_with_passkey` or `verify_second_factor`.',
+    answer: PasskeyRequestOptions,
+    handle: () => assertionOptions(deps),
+  })
+  openRoute(app, deps, {
+    id: 'log_in_with_passkey',
+    method: 'POST',
+    path: '/log-in/passkey',
+    summary: 'Log in with a passkey; no password and no code is needed',
+    body: PasskeyLogIn,
     answer: SessionView,
     errors: ['invalid_credentials'],
     entered,
-    handle: async ({ body, request, reply }) => enter(reply, await logIn(deps, body, request.ip, usedFrom(request))),
+    handle: async ({ body, request, reply }) =>
+      enter(reply, await logInWithPasskey(deps, body.response, usedFrom(request))),
   })
   openRoute(app, deps, {
     id: 'accept_invitation',
@@ -149,7 +173,7 @@ function loggedInRoutes(app: FastifyInstance, deps: Deps): void {
     answer: AccountClosed,
     errors: ['invalid_credentials'],
     async handle({ session, body, request, reply }) {
-      await leave(deps, session, body.password, request.ip)
+      await leave(deps, session, body, request.ip)
       clearSessionCookie(deps, reply)
       return { closed: true as const }
     },

@@ -74,6 +74,9 @@ export async function dismissMember(tx: Tx, ownerId: string, id: string, now: Da
     update api_keys set revoked_at = coalesce(revoked_at, ${now}) where owner_id = ${ownerId} and person_id = ${id}`
   await tx`delete from sessions where owner_id = ${ownerId} and person_id = ${id}`
   await tx`delete from password_resets where owner_id = ${ownerId} and person_id = ${id}`
+  await tx`delete from second_factors where owner_id = ${ownerId} and person_id = ${id}`
+  await tx`delete from recovery_codes where owner_id = ${ownerId} and person_id = ${id}`
+  await tx`delete from passkeys where owner_id = ${ownerId} and person_id = ${id}`
   await deleteInvitationsBy(tx, ownerId, id)
   await tx`
     update members set left_at = ${now}, password_hash = null where owner_id = ${ownerId} and id = ${id}`

@@ -24,6 +24,8 @@ const groups: readonly (readonly [allowed: readonly Role[], operations: readonly
     EVERYBODY,
     [
       ...['get_session', 'change_password', 'log_out', 'log_out_everywhere', 'list_sessions', 'end_session'],
+      ...['get_second_factor', 'verify_second_factor', 'start_totp', 'confirm_totp', 'disable_totp'],
+      ...['start_passkey', 'add_passkey', 'remove_passkey', 'renew_recovery_codes'],
       ...['get_balance', 'get_limits'],
     ],
   ],
@@ -32,6 +34,7 @@ const groups: readonly (readonly [allowed: readonly Role[], operations: readonly
     MANAGERS,
     [
       ...['list_members', 'update_member', 'remove_member', 'list_invitations', 'invite_member', 'revoke_invitation'],
+      'update_second_factor',
       ...['update_limits', 'update_retention', 'erase_person', 'erase_call', 'get_audit'],
     ],
   ],
@@ -82,6 +85,7 @@ const groups: readonly (readonly [allowed: readonly Role[], operations: readonly
 /** Operations without a log-in: they let somebody in, and have no role yet. */
 export const openOperations: readonly string[] = [
   ...['sign_up', 'log_in', 'request_password_reset', 'confirm_password_reset', 'accept_invitation'],
+  ...['start_passkey_log_in', 'log_in_with_passkey'],
 ]
 
 /** The roles that may use each operation. */

@@ -13,6 +13,7 @@ import {
   findSession,
   insertSession,
   type SessionRow,
+  selectSession,
   selectSessions,
   touchSession,
   type Whose,
@@ -64,12 +65,16 @@ export const whoseOf = ({ id, owner_id }: { id: string; owner_id: string }): Who
   person_id: id === owner_id ? null : id,
 })
 
-export async function openSession(
-  deps: Ports,
-  ownerId: string,
-  from: UsedFrom = NOWHERE,
-  personId: string = ownerId,
-): Promise<NewSession> {
+interface Opening {
+  from?: UsedFrom
+  /** The person who signed up, by default. */
+  personId?: string
+  /** True when the person has just proved a second factor. */
+  proved?: boolean
+}
+
+export async function openSession(deps: Ports, ownerId: string, opening: Opening = {}): Promise<NewSession> {
+  const { from = NOWHERE, personId = ownerId, proved = false } = opening
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
   const now = wallDate(deps)
   const session = {
@@ -80,6 +85,7 @@ export async function openSession(
     expires_at: endFrom(deps, now),
     address: from.address,
     user_agent: from.userAgent,
+    proved_at: proved ? now : null,
   }
   await insertSession(deps.sql, { ...session, hash: sha256(token) })
   return { session, token }
@@ -114,6 +120,9 @@ function noteUse(deps: Ports & Pick<Deps, 'log'>, session: SessionRow, now: Date
   inBackground(deps, 'use of session was not recorded', touchSession(deps.sql, session, moved ? now : before))
   return extended
 }
+
+/** Not cached: what the second factor decides must be of this moment. */
+export const sessionById = (deps: Ports, ownerId: string, id: string) => selectSession(deps.sql, ownerId, id)
 
 const presentSession = (row: SessionRow, current: string | null) => ({
   id: row.id,

@@ -16,11 +16,26 @@ export interface SessionRow {
   /** Address of the last use; null until the first one. */
   address: string | null
   user_agent: string | null
+  /** The last proof of a second factor; null: none. */
+  proved_at: Date | null
+  /** The last proof that was asked for by itself. */
+  stepped_up_at: Date | null
+  /** Whether the person has a second factor. */
+  has_factor: boolean
+  /** Whether the account requires one. */
+  factor_required: boolean
 }
 
 const columns = (db: Db) => db`
   s.id, s.owner_id, person_id, coalesce(members.role, 'owner') as role, coalesce(members.email, accounts.email) as email,
-  s.created_at, last_used_at, expires_at, address, user_agent`
+  s.created_at, last_used_at, expires_at, address, user_agent, proved_at, stepped_up_at,
+  require_second_factor as factor_required,
+  (exists (
+    select 1 from second_factors f
+    where f.person_id = coalesce(s.person_id, s.owner_id) and f.owner_id = s.owner_id and totp_confirmed_at is not null
+  ) or exists (
+    select 1 from passkeys p where p.person_id = coalesce(s.person_id, s.owner_id) and p.owner_id = s.owner_id
+  )) as has_factor`
 /** Without those of people who have left the account. */
 const withPerson = (db: Db) => db`
   join accounts on accounts.id = s.owner_id
@@ -35,17 +50,24 @@ export interface Whose {
 
 export async function insertSession(
   db: Db,
-  session: Omit<SessionRow, 'role' | 'email'> & { hash: Buffer },
+  session: Omit<SessionRow, 'role' | 'email' | 'stepped_up_at' | 'has_factor' | 'factor_required'> & { hash: Buffer },
 ): Promise<void> {
   await db`
     insert into sessions
-    ${db(session, 'id', 'owner_id', 'person_id', 'hash', 'created_at', 'last_used_at', 'expires_at', 'address', 'user_agent')}`
+    ${db(session, 'id', 'owner_id', 'person_id', 'hash', 'created_at', 'last_used_at', 'expires_at', 'address', 'user_agent', 'proved_at')}`
 }
 
 /** Has no owner parameter: this query finds the owner. */
 export async function findSession(db: Db, hash: Buffer): Promise<SessionRow | null> {
   const [row] = await db<SessionRow[]>`
     select ${columns(db)} from sessions s ${withPerson(db)} and hash = ${hash}`
+  return row ?? null
+}
+
+/** For a request that has proved to be of this session. */
+export async function selectSession(db: Db, ownerId: string, id: string): Promise<SessionRow | null> {
+  const [row] = await db<SessionRow[]>`
+    select ${columns(db)} from sessions s ${withPerson(db)} and s.owner_id = ${ownerId} and s.id = ${id}`
   return row ?? null
 }
 

@@ -26,6 +26,7 @@ const TAGS = {
   Webhooks: 'Endpoints that receive events, and the log of deliveries.',
   Keys: 'API keys. Only a dashboard session can create them.',
   People: 'People of the account, their roles, and invitations.',
+  'Second factor': 'Codes of an app, passkeys and recovery codes of the person who is logged in.',
   Accounts: 'Sign-up, log-in and sessions of the dashboard.',
 }
 

@@ -26,6 +26,17 @@ export interface Caller {
   person: string | null
   /** The only projects that a limited key sees; null: all, also for a session. */
   projects: readonly string[] | null
+  /** Null for a key. */
+  secondFactor: SecondFactorState | null
+}
+
+export interface SecondFactorState {
+  /** Whether the person has a second factor. */
+  has: boolean
+  /** Whether the account requires one. */
+  required: boolean
+  /** Wall-clock ms of the last proof in this session; null: none. */
+  provedAt: number | null
 }
 
 export interface Authenticator {

@@ -38,6 +38,11 @@ export const problems = {
     title: 'Incorrect e-mail or password',
     help: 'Check both, or reset the password. For security, the error does not say which of the two is incorrect.',
   },
+  second_factor_required: {
+    status: 403,
+    title: 'A second factor is required',
+    help: 'At a log-in, send a code of your app or a recovery code as `code`, or use a passkey. Later, prove it again with `POST /v1/public/second-factor/verify`. An account may require a second factor of everybody.',
+  },
   subscription_inactive: {
     status: 402,
     title: 'The subscription is not active',
@@ -174,6 +179,11 @@ export const problems = {
     status: 409,
     title: 'An account with this e-mail already exists',
     help: 'Log in, or reset the password.',
+  },
+  second_factor_exists: {
+    status: 409,
+    title: 'Codes of an app are already set up',
+    help: 'Turn them off first, to set up another app.',
   },
   first_owner: {
     status: 409,

@@ -134,6 +134,7 @@ const caller = () => ({
   personId: owner.ownerId,
   person: null,
   projects: null,
+  secondFactor: null,
 })
 const step = (id: string, action: 'start' | 'pause' | 'resume' | 'stop' | 'requeue') =>
   stepCampaign(deps, { ownerId: owner.ownerId, caller: caller() }, id, action)

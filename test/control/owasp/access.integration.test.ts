@@ -181,6 +181,8 @@ describe('API5, function level:', () => {
         ...['list_sessions', 'end_session'],
         ...['list_members', 'update_member', 'remove_member'],
         ...['list_invitations', 'invite_member', 'revoke_invitation'],
+        ...['get_second_factor', 'update_second_factor', 'verify_second_factor', 'renew_recovery_codes'],
+        ...['start_totp', 'confirm_totp', 'disable_totp', 'start_passkey', 'add_passkey', 'remove_passkey'],
       ].sort(),
     )
     for (const target of which) {

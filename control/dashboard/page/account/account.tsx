@@ -10,6 +10,8 @@ import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Limits } from './limits.tsx'
+import { CodeInput } from './proof-form.tsx'
+import { SecondFactor } from './second-factor.tsx'
 import { Sessions } from './sessions.tsx'
 
 export default function Account() {
@@ -31,6 +33,7 @@ export default function Account() {
         </Title>
         <ChangePassword />
       </Paper>
+      <SecondFactor />
       <Sessions />
       <Text size="sm">
         <Anchor component={Link} to="/data/account" inherit>
@@ -46,11 +49,12 @@ function ChangePassword() {
   const { t } = useTranslation('account')
   const form = useForm({
     mode: 'uncontrolled',
-    initialValues: { current: '', new: '' },
+    initialValues: { current: '', new: '', code: '' },
     validate: { new: value => (value.length < 10 ? t('passwordHint') : null) },
   })
   const change = useMutation({
-    mutationFn: (body: { current: string; new: string }) => must(api.POST('/auth/password', { body })),
+    mutationFn: ({ code, ...body }: { current: string; new: string; code: string }) =>
+      must(api.POST('/auth/password', { body: { ...body, ...(code.trim() === '' ? {} : { code: code.trim() }) } })),
     onSuccess() {
       form.reset()
       notify(t('account.changed'))
@@ -72,6 +76,7 @@ function ChangePassword() {
           description={t('passwordHint')}
           {...form.getInputProps('new')}
         />
+        <CodeInput {...form.getInputProps('code')} />
         <ProblemAlert error={change.error} />
         <Button type="submit" loading={change.isPending} style={{ alignSelf: 'flex-start' }}>
           {t('account.change')}

@@ -16,9 +16,10 @@ import {
   IconUsers,
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { Suspense, useEffect } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, Outlet, useLocation } from 'react-router'
+import { onProofWanted } from '../api/proof.ts'
 import { balanceQuery, sessionQuery } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
@@ -106,6 +107,7 @@ export function Shell() {
           ))}
         </ScrollArea>
       </AppShell.Navbar>
+      <Proof />
       <AppShell.Main id="main" tabIndex={-1}>
         <Stack maw={1200} mx="auto">
           <Answered of={session}>
@@ -118,6 +120,20 @@ export function Shell() {
         </Stack>
       </AppShell.Main>
     </AppShell>
+  )
+}
+
+const ProveAgain = lazy(() => import('../account/prove-again.tsx'))
+
+/** Loaded only when a proof is wanted. */
+function Proof() {
+  const [wanted, setWanted] = useState(false)
+  useEffect(() => onProofWanted(() => setWanted(true)), [])
+  if (!wanted) return null
+  return (
+    <Suspense fallback={null}>
+      <ProveAgain onClose={() => setWanted(false)} />
+    </Suspense>
   )
 }
 
