@@ -9,6 +9,9 @@ import { createAuditLog } from './access/audit/service.ts'
 import { createAuthenticator } from './access/authentication/authenticate.ts'
 import { keyRoutes } from './access/keys/routes.ts'
 import { authRoutes } from './access/login/routes.ts'
+import { secondFactorRoutes } from './access/login/second-factor-routes.ts'
+import { peopleRoutes } from './access/people/routes.ts'
+import { sessionRoutes } from './access/sessions/routes.ts'
 import { projectRoutes, secretRoutes } from './agents/projects/routes.ts'
 import { mcpRoutes } from './api/mcp/routes.ts'
 import { registerOpenApi } from './api/openapi/openapi.ts'
@@ -134,6 +137,9 @@ export async function buildApp(deps: Deps): Promise<FastifyInstance> {
 function ownRoutes(scope: FastifyInstance, deps: Deps): void {
   authRoutes(scope, deps)
   accountRoutes(scope, deps)
+  sessionRoutes(scope, deps)
+  peopleRoutes(scope, deps)
+  secondFactorRoutes(scope, deps)
   keyRoutes(scope, deps)
   balanceRoutes(scope, deps)
   limitRoutes(scope, deps)

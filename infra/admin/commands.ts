@@ -206,6 +206,13 @@ const accountCommands: Record<string, Command> = {
   },
 }
 
+const keyLine = <K extends { scopes: string[]; addresses: string[] | null; project_ids: string[] | null }>(key: K) => ({
+  ...key,
+  scopes: key.scopes.join(','),
+  addresses: key.addresses?.join(',') ?? 'all',
+  project_ids: key.project_ids?.join(',') ?? 'all',
+})
+
 const keyCommands: Record<string, Command> = {
   keys: {
     args: ['id|email'],
@@ -215,7 +222,7 @@ const keyCommands: Record<string, Command> = {
     async run({ deps, args }) {
       const account = await findAccount(deps, args[0]!)
       const { items } = await listKeys(deps, account.id, PAGE)
-      return { json: items, text: table(items.map(item => ({ ...item, scopes: item.scopes.join(',') }))) }
+      return { json: items, text: table(items.map(keyLine)) }
     },
   },
   'create-key': {
@@ -231,7 +238,7 @@ const keyCommands: Record<string, Command> = {
       if (unknown !== undefined) throw new UsageError(`Unknown scope "${unknown}". Use ${scopes.join(' or ')}.`)
       const account = await findAccount(deps, args[0]!)
       const key = await createKey(deps, account.id, { name, scopes: wanted as Scope[] })
-      return { json: key, text: card({ ...key, scopes: key.scopes.join(',') }) }
+      return { json: key, text: card(keyLine(key)) }
     },
   },
   'revoke-key': {

@@ -69,7 +69,7 @@ async function readKept(parts: ControlParts, file: string): Promise<DemoFile | n
   if (!existsSync(file)) return null
   try {
     const demo = JSON.parse(readFileSync(file, 'utf8')) as DemoFile
-    return (await verifyKey(parts, demo.api_key)) ? demo : null
+    return (await verifyKey(parts, demo.api_key, '127.0.0.1')) ? demo : null
   } catch {
     return null
   }

@@ -169,6 +169,7 @@ test('writes the entry before the operation runs, and does not run it when the w
     operation: 'place_call',
     resource: null,
     request_id: null,
+    person_id: null,
   }
   const started = Promise.withResolvers<void>()
   void audited(deps, owner.ownerId, entry, () => {

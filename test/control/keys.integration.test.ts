@@ -173,7 +173,8 @@ describe('authentication', () => {
     const key = await createKey(control.deps, owner.ownerId, { name: 'Race', scopes: ['read'] })
     let answer = () => {}
     const slow = new Promise<void>(resolve => (answer = resolve))
-    const row = await verifyKey({ ...control.deps }, key.value)
+    const row = await verifyKey({ ...control.deps }, key.value, '127.0.0.1')
+    if (row === 'elsewhere') throw new Error('the key has no addresses')
     const deps = { ...control.deps }
     const asked = keyCache(deps).of(Buffer.from(key.id), async () => {
       await slow

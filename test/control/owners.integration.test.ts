@@ -4,6 +4,8 @@
  * fails.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertMember } from '../../control/access/people/sql.ts'
+import { insertPasskey } from '../../control/access/second-factor/sql.ts'
 import { uuidv7 } from '../../control/platform/ids.ts'
 import { type Answer, createControl, createTenant, nextPhone, request, type TestControl } from '../support/control.ts'
 
@@ -45,6 +47,10 @@ beforeAll(async () => {
     campaign_contact_id: id(),
     key_id: id(),
     monitor_id: id(),
+    session_id: id(),
+    member_id: id(),
+    invitation_id: id(),
+    passkey_id: id(),
     number: nextPhone(),
     phone: nextPhone(),
     name: 'NOBODYS',
@@ -79,6 +85,35 @@ async function createOwned(email: string, name: string): Promise<Owned> {
   })
   const tool = { name, method: 'GET', url: 'https://api.example.com/x' }
   await tenant.call('PATCH', `/projects/${tenant.projectId}`, { tools: [tool] })
+  const [own] = await sql`select id from sessions where owner_id = ${tenant.ownerId}`
+  const memberId = uuidv7(control.deps.clock.wall())
+  await insertMember(sql, {
+    id: memberId,
+    owner_id: tenant.ownerId,
+    email: `member-of-${email}`,
+    name: 'Member',
+    role: 'operator',
+    password_hash: null,
+    created_at: new Date(),
+  })
+  const passkeyId = uuidv7(control.deps.clock.wall())
+  await insertPasskey(sql, {
+    id: passkeyId,
+    owner_id: tenant.ownerId,
+    person_id: memberId,
+    credential_id: `credential of ${email}`,
+    public_key: Buffer.from('key'),
+    counter: 0,
+    transports: [],
+    name: 'Laptop',
+    created_at: new Date(),
+  })
+  const invitation = await request(control.app, {
+    method: 'POST',
+    url: '/v1/public/invitations',
+    headers: session,
+    payload: { email: `invited-by-${email}`, role: 'operator' },
+  })
   const phone = nextPhone()
   const call = await made('POST', '/calls', { project_id: tenant.projectId, phone })
   const webhook = await made('POST', '/webhooks', { url: 'https://example.com/hook', events: ['call.failed'] })
@@ -114,6 +149,10 @@ async function createOwned(email: string, name: string): Promise<Owned> {
       webhook_id: webhook.id,
       delivery_id: delivery.id,
       key_id: key.body.id,
+      session_id: own!['id'],
+      member_id: memberId,
+      invitation_id: invitation.body.id,
+      passkey_id: passkeyId,
       number: tenant.number,
       softphone_id: softphone.id,
       campaign_id: campaign.id,
@@ -139,6 +178,7 @@ const bodies: Record<string, (names: Names) => object> = {
   add_knowledge: () => ({ type: 'text', content: 'Stolen' }),
   add_knowledge_file: () => ({}),
   search_knowledge: () => ({ query: 'secret' }),
+  update_member: () => ({ role: 'admin' }),
   update_project: () => ({ name: 'Stolen' }),
   update_contact: () => ({ name: 'Stolen' }),
   update_trunk: () => ({ name: 'Stolen' }),

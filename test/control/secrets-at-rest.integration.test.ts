@@ -89,6 +89,16 @@ async function fillAccess(): Promise<void> {
   const payload = { token, password: third }
   await request(control.app, { method: 'POST', url: '/auth/password-reset/confirm', payload })
   use(await enter('/auth/log-in', third), 'session of the log-in')
+  await ask('POST', '/invitations', { email: 'invited@example.com', role: 'developer' }, 'session')
+  const invitation = await until(
+    () => control.deps.mail.sent.find(({ to }) => to === 'invited@example.com'),
+    'the mail with the invitation',
+  )
+  const code = /#code=([\w-]{43})/.exec(invitation.text)![1]!
+  shown('code of the invitation', code)
+  const joined = { token: code, password: marker('invited person') }
+  const accepted = await request(control.app, { method: 'POST', url: '/auth/accept-invitation', payload: joined })
+  shown('session of the invited person', cookieOf(accepted).split('=')[1])
   shown('key', (await ask('POST', '/keys', { name: OPEN, scopes: ['read'] }, 'session')).body.value)
   secrets.set('key of the tenant', owner.key)
 }
@@ -192,6 +202,8 @@ test('each field that takes a secret, and each that is shown once, is among what
       /(?:password|secret|token|credential|private_key|headers|\bvalue|\bkey|change_password \w+)$/i.test(name),
     )
   expect([...new Set(taken)].filter(name => !name.includes('api_key_secret')).sort()).toEqual([
+    'accept_invitation password',
+    'accept_invitation token',
     'change_password current',
     'change_password new',
     'confirm_password_reset password',

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Money } from '../../billing/money-schema.ts'
+import { roles } from '../../platform/http/caller.ts'
 
 export const BalanceView = z
   .object({
@@ -24,10 +25,16 @@ export const SignUpInput = z.strictObject({
   name: z.string().trim().min(1).max(100).optional(),
 })
 export type SignUpInput = z.output<typeof SignUpInput>
-export const LogInInput = z.strictObject({ email: Email, password: GivenPassword })
+const Code = z
+  .string()
+  .min(1)
+  .max(40)
+  .optional()
+  .describe('A code of your app, or a recovery code, when you have a second factor')
+export const LogInInput = z.strictObject({ email: Email, password: GivenPassword, code: Code })
 export type LogInInput = z.output<typeof LogInInput>
-export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password })
-export const DeleteAccount = z.strictObject({ password: GivenPassword })
+export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password, code: Code })
+export const DeleteAccount = z.strictObject({ password: GivenPassword, code: Code })
 export const AccountClosed = z.object({ closed: z.literal(true) }).meta({ id: 'AccountClosed' })
 export const ResetRequest = z.strictObject({ email: Email })
 export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), password: Password })
@@ -35,8 +42,10 @@ export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), 
 export const SessionView = z
   .object({
     account_id: z.uuid(),
-    name: z.string(),
+    person_id: z.uuid().describe('The person who opened the account has its id'),
+    name: z.string().describe('Name of the person'),
     email: z.string().nullable(),
+    role: z.enum(roles).describe('What the person may do; see `Member`'),
     expires_at: z.string().describe('When the session expires unless it is used before then'),
   })
   .meta({ id: 'Session' })

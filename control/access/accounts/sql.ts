@@ -42,10 +42,6 @@ export async function updateLogin(db: Db, id: string, email: string, passwordHas
   await db`update accounts set email = ${email}, password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
 }
 
-export async function updatePassword(db: Db, id: string, passwordHash: string): Promise<void> {
-  await db`update accounts set password_hash = ${passwordHash} where id = ${id} and deleted_at is null`
-}
-
 export async function updateMinutePrice(db: Db, id: string, price: bigint | null): Promise<void> {
   await db`update accounts set minute_price = ${price} where id = ${id} and deleted_at is null`
 }
@@ -110,6 +106,8 @@ export async function closeAccount(tx: Tx, id: string, now: Date): Promise<void>
   await tx`delete from api_keys where owner_id = ${id}`
   await tx`delete from sessions where owner_id = ${id}`
   await tx`delete from password_resets where owner_id = ${id}`
+  await tx`delete from invitations where owner_id = ${id}`
+  await tx`update members set password_hash = null where owner_id = ${id}`
   await tx`update subscriptions set status = 'inactive' where owner_id = ${id}`
   await tx`update accounts set password_hash = null, closed_at = ${now} where id = ${id}`
 }

@@ -28,6 +28,10 @@ export const AuditEntryView = z
         '`person`: identified by password or by an e-mailed code; `operator`: the operator of this installation',
       ),
     actor_id: z.uuid().nullable().describe('Id of the key or the session'),
+    person: z
+      .string()
+      .nullable()
+      .describe('E-mail of the person. Null: a key, the operator, or an entry of before 0.2'),
     channel: z.enum(channels).describe('Channel of the request. `auth`: log-in and passwords; `admin`: the operator'),
     address: z.string().nullable().describe('IP address of the request'),
     operation: z.string(),

@@ -12,6 +12,7 @@ import { uuidv7 } from '../../platform/ids.ts'
 import { errorFields } from '../../platform/log.ts'
 import {
   type AuditRow,
+  deleteFormerMembers,
   deleteOldAuditEntries,
   insertAuditEntry,
   insertStarted,
@@ -61,7 +62,11 @@ export async function noteDone(db: Db, deps: Pick<Deps, 'clock'>, ownerId: strin
 }
 
 /** Entry for a person who enters the account or leaves it. */
-export const entering = (operation: string, { id, ip }: { id: string; ip: string }): AuditEntry => ({
+export const entering = (
+  operation: string,
+  { id, ip }: { id: string; ip: string },
+  personId: string | null,
+): AuditEntry => ({
   actor: 'person',
   actor_id: null,
   channel: 'auth',
@@ -69,6 +74,7 @@ export const entering = (operation: string, { id, ip }: { id: string; ip: string
   operation,
   resource: null,
   request_id: id,
+  person_id: personId,
 })
 
 // ---- Reading ----
@@ -97,7 +103,7 @@ export async function listAuditEntries(
   const rows = await selectAuditEntries(deps.sql, ownerId, { limit: limit + 1, after, operation })
   const page = rows.slice(0, limit)
   return {
-    items: page.map(({ at, owner_id: _, ...row }) => ({ ...row, at: at.toISOString() })),
+    items: page.map(({ at, owner_id: _, person_id: __, ...row }) => ({ ...row, at: at.toISOString() })),
     next_cursor: rows.length > limit ? cursorOf(page.at(-1)!) : null,
   }
 }
@@ -109,6 +115,7 @@ const DELETED_AT_ONCE = 5000
 
 export async function sweepAuditEntries(deps: Pick<Deps, 'sql' | 'clock'>): Promise<void> {
   const before = new Date(deps.clock.wall() - KEPT_MS)
+  await deleteFormerMembers(deps.sql, before)
   let gone: number
   do gone = await deps.sql.begin(tx => deleteOldAuditEntries(tx, before, DELETED_AT_ONCE))
   while (gone === DELETED_AT_ONCE)

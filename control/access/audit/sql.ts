@@ -11,7 +11,7 @@ export interface AuditRow extends AuditEntry {
 
 const columns = [
   ...(['id', 'owner_id', 'at', 'actor', 'actor_id', 'channel', 'address', 'operation', 'resource'] as const),
-  ...(['request_id', 'outcome', 'code'] as const),
+  ...(['request_id', 'outcome', 'code', 'person_id'] as const),
 ] as const
 
 export async function insertAuditEntry(db: Db, ownerId: string, row: Omit<AuditRow, 'owner_id'>): Promise<void> {
@@ -49,14 +49,21 @@ export interface AuditCursor {
   id: string
 }
 
+export interface NamedEntry extends AuditRow {
+  /** E-mail of the person. */
+  person: string | null
+}
+
 /** Most recent first, starting after `after`. */
 export async function selectAuditEntries(
   db: Db,
   ownerId: string,
   { limit, after, operation }: { limit: number; after: AuditCursor | null; operation: string | undefined },
-): Promise<AuditRow[]> {
-  return db<AuditRow[]>`
-    select ${db(columns)} from audit_log
+): Promise<NamedEntry[]> {
+  return db<NamedEntry[]>`
+    select ${db(columns)}, case when person_id = owner_id then (select email from accounts where id = owner_id)
+        else (select email from members where members.owner_id = audit_log.owner_id and id = person_id) end as person
+    from audit_log
     where owner_id = ${ownerId} ${after ? db`and (at, id) < (${after.at}, ${after.id})` : db``}
       ${operation === undefined ? db`` : db`and operation = ${operation}`}
     order by at desc, id desc limit ${limit}`
@@ -65,6 +72,11 @@ export async function selectAuditEntries(
 /** Lets this transaction delete rows: only retention and the erasure of an account may. */
 export async function allowDeletion(tx: Tx): Promise<void> {
   await tx`select set_config('parley.audit_may_go', 'on', true)`
+}
+
+/** Covers all owners. Deletes people who left their account before any entry that is still kept. */
+export async function deleteFormerMembers(db: Db, before: Date): Promise<void> {
+  await db`delete from members where left_at < ${before}`
 }
 
 /** Covers all owners. Returns the number of deleted rows, at most `limit`. */

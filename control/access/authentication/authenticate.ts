@@ -5,21 +5,32 @@ import { type Authenticator, type Caller, type RequiredCredential, scopes } from
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
-import { type SessionRow, verifySession } from '../sessions/sessions.ts'
+import { assertRole } from '../permissions/authorize.ts'
+import { assertSecondFactor } from '../permissions/fresh.ts'
+import { assertConcernsProjects, assertProject } from '../permissions/projects.ts'
+import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
-  authenticate: (reach, request, reply) => authenticate(deps, reach, request, reply),
+  authenticate: (operation, request, reply) => authenticate(deps, operation, request, reply),
+  assertProject: (caller, operation, request) => assertProject(deps.sql, caller, operation, request),
   isStillValid: request => isStillValid(deps, request),
 })
 
 async function authenticate(
   deps: Deps,
-  reach: RequiredCredential,
+  { id, scope: reach }: { id: string; scope: RequiredCredential },
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Caller> {
   const caller = await identify(deps, request, reply)
-  if (caller.sessionId !== null) return caller
+  if (caller.sessionId === null) assertScope(caller, reach)
+  assertRole(caller, id)
+  assertConcernsProjects(caller, id)
+  assertSecondFactor(caller, id, deps.clock.wall())
+  return caller
+}
+
+function assertScope(caller: Caller, reach: RequiredCredential): void {
   if (reach === 'session') {
     throw new Problem('insufficient_scope', {
       detail: 'This operation needs a dashboard session; API keys cannot use it.',
@@ -28,13 +39,12 @@ async function authenticate(
   if (!caller.scopes.includes(reach)) {
     throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${reach}.` })
   }
-  return caller
 }
 
 /** A key in the request takes precedence over a session. */
 export async function identify(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller> {
   const value = presentedKey(request)
-  const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value)
+  const caller = value === null ? await bySession(deps, request, reply) : await byKey(deps, value, request, reply)
   if (!caller) {
     await takeToken(deps, reply, 'address', request.ip)
     throw new Problem('unauthorized')
@@ -47,14 +57,25 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
 
 async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
-  if (value !== null) return (await byKey(deps, value)) !== null
+  if (value !== null) {
+    const key = await verifyKey(deps, value, request.ip)
+    return key !== null && key !== 'elsewhere'
+  }
   const token = request.cookies[SESSION_COOKIE]
-  return token !== undefined && (await verifySession(deps, token)) !== null
+  return token !== undefined && (await verifySession(deps, token, usedFrom(request))) !== null
 }
 
-async function byKey(deps: Deps, value: string): Promise<Caller | null> {
-  const key = await verifyKey(deps, value)
-  return key && { ownerId: key.owner_id, scopes: key.scopes, keyId: key.id, sessionId: null }
+/** Throws `address_not_allowed`; the attempt counts against the address and not against the key. */
+async function byKey(deps: Deps, value: string, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
+  const key = await verifyKey(deps, value, request.ip)
+  if (!key) return null
+  if (key === 'elsewhere') {
+    await takeToken(deps, reply, 'address', request.ip)
+    throw new Problem('address_not_allowed')
+  }
+  const { owner_id: ownerId, person_id, role, id: keyId, scopes: own, project_ids: projects } = key
+  const personId = person_id ?? ownerId
+  return { ownerId, scopes: own, keyId, sessionId: null, role, personId, person: null, projects, secondFactor: null }
 }
 
 async function bySession(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<Caller | null> {
@@ -67,6 +88,15 @@ export const callerOfSession = (session: SessionRow): Caller => ({
   scopes,
   keyId: null,
   sessionId: session.id,
+  role: session.role,
+  personId: session.person_id ?? session.owner_id,
+  person: session.email,
+  projects: null,
+  secondFactor: {
+    has: session.has_factor,
+    required: session.factor_required,
+    provedAt: session.proved_at?.getTime() ?? null,
+  },
 })
 
 function presentedKey(request: FastifyRequest): string | null {
@@ -82,7 +112,7 @@ export const SESSION_COOKIE = 'parley_session'
 /** Null when there is no live session. */
 export async function sessionOf(deps: Deps, request: FastifyRequest, reply: FastifyReply): Promise<SessionRow | null> {
   const token = request.cookies[SESSION_COOKIE]
-  const found = token === undefined ? null : await verifySession(deps, token)
+  const found = token === undefined ? null : await verifySession(deps, token, usedFrom(request))
   if (found?.extended) setSessionCookie(deps, reply, token!, found.session)
   return found?.session ?? null
 }

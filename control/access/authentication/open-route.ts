@@ -10,6 +10,8 @@ import { Problem, type ProblemCode } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { NoBody } from '../../platform/http/shapes.ts'
 import { audited, entering, noteDone } from '../audit/service.ts'
+import { assertRole } from '../permissions/authorize.ts'
+import { assertSecondFactor } from '../permissions/fresh.ts'
 import type { SessionRow } from '../sessions/sessions.ts'
 import { assertOwnPage, callerOfSession, refuseOtherPages, sessionOf } from './authenticate.ts'
 
@@ -34,8 +36,8 @@ interface OpenSpec<B extends z.ZodType, R extends z.ZodType, C> {
   answer: R
   /** Error codes beyond those that every operation can return. */
   errors?: ProblemCode[]
-  /** Returns the id of the account that the response lets in, for the audit log. */
-  entered?(answer: z.input<R>): string
+  /** Returns the account and the person that the response lets in, for the audit log. */
+  entered?(answer: z.input<R>): { ownerId: string; personId: string }
   handle(context: C): Promise<z.input<R>>
 }
 
@@ -55,7 +57,8 @@ export function openRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnknow
       const answer = await spec.handle(context)
       if (spec.entered) {
         const { id, ip } = context.request
-        await noteDone(deps.sql, deps, spec.entered(answer), entering(spec.id, { id, ip }))
+        const { ownerId, personId } = spec.entered(answer)
+        await noteDone(deps.sql, deps, ownerId, entering(spec.id, { id, ip }, personId))
       }
       return answer
     },
@@ -71,12 +74,14 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
   const sessions = new WeakMap<FastifyRequest, SessionRow>()
   declare(app, deps, spec, {
     security: [{ session: [] }],
-    errors: ['unauthorized'],
+    errors: ['unauthorized', 'insufficient_role', 'second_factor_required'],
     async enter(request, reply) {
       const session = await sessionOf(deps, request, reply)
       if (!session) throw new Problem('unauthorized', { detail: 'The request has no valid session. Log in first.' })
       assertOwnPage(deps, request)
       request.caller = callerOfSession(session)
+      assertRole(request.caller, spec.id)
+      assertSecondFactor(request.caller, spec.id, deps.clock.wall())
       sessions.set(request, session)
     },
     handle(context) {
@@ -84,7 +89,11 @@ export function sessionRoute<R extends z.ZodType, B extends z.ZodType = z.ZodUnk
       const session = sessions.get(request)!
       const work = () => spec.handle({ ...context, session })
       if (spec.method === 'GET') return work()
-      const entry = { ...entering(spec.id, request), actor: 'session' as const, actor_id: session.id }
+      const entry = {
+        ...entering(spec.id, request, request.caller!.personId),
+        actor: 'session' as const,
+        actor_id: session.id,
+      }
       return audited<unknown>(deps, session.owner_id, entry, work)
     },
   })

@@ -51,6 +51,8 @@ function keysOf(deps: Ports, email: string, address: string): [string, string, s
 export interface Guess {
   /** Reports a correct password: clears the counters of the e-mail and removes this attempt from the address. */
   right(): Promise<void>
+  /** Takes the attempt back: the password was right, and a second factor is still to come. */
+  undecided(): Promise<void>
 }
 
 /** Throws `rate_limited` after too many attempts. */
@@ -69,6 +71,9 @@ export async function countGuess(deps: Ports, email: string, address: string): P
   return {
     async right() {
       await deps.redis.multi().del(keys[0], keys[1]).zrem(keys[2], id).exec()
+    },
+    async undecided() {
+      await deps.redis.multi().zrem(keys[0], id).zrem(keys[1], id).zrem(keys[2], id).exec()
     },
   }
 }

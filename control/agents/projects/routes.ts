@@ -32,7 +32,7 @@ export function projectRoutes(app: FastifyInstance, deps: ProjectDeps): void {
     summary: 'List all projects',
     description: 'Returns names only. `get_project` returns the settings.',
     answer: ProjectList,
-    handle: async ({ ownerId }) => ({ projects: await selectProjects(deps.sql, ownerId) }),
+    handle: async ({ ownerId, caller }) => ({ projects: await selectProjects(deps.sql, ownerId, caller.projects) }),
   })
   route(app, deps, {
     id: 'create_project',

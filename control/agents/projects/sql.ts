@@ -26,10 +26,12 @@ export async function countProjects(db: Db, ownerId: string): Promise<number> {
   return row!.total
 }
 
-export async function selectProjects(db: Db, ownerId: string) {
+/** `visible`: only these; null: all. */
+export async function selectProjects(db: Db, ownerId: string, visible: readonly string[] | null = null) {
   return db<{ id: string; name: string; language: string }[]>`
     select id, name, language from projects
-    where owner_id = ${ownerId} and deleted_at is null order by created_at desc, id desc`
+    where owner_id = ${ownerId} and deleted_at is null
+      ${visible === null ? db`` : db`and id = any(${visible as string[]})`} order by created_at desc, id desc`
 }
 
 /** Owner of a project that the operator's settings name; undefined when it is gone. */

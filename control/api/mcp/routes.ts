@@ -16,6 +16,9 @@ import { AjvJsonSchemaValidator } from '@modelcontextprotocol/sdk/validation/ajv
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { identify } from '../../access/authentication/authenticate.ts'
+import { assertRole } from '../../access/permissions/authorize.ts'
+import { concernsProjects } from '../../access/permissions/projects.ts'
+import { mayUse as roleMayUse } from '../../access/permissions/table.ts'
 import type { Deps } from '../../platform/deps.ts'
 import type { Caller } from '../../platform/http/caller.ts'
 import { toProblem } from '../../platform/http/errors.ts'
@@ -105,7 +108,11 @@ const clientOf = ({ authInfo }: { authInfo?: AuthInfo }) => {
   const request = authInfo!.extra!['request'] as FastifyRequest
   return { request, caller: request.caller! }
 }
-const mayUse = (caller: Caller, { operation }: OperationTool) => (caller.scopes as string[]).includes(operation.scope)
+const hasScope = (caller: Caller, { operation }: OperationTool) => (caller.scopes as string[]).includes(operation.scope)
+const mayUse = (caller: Caller, tool: OperationTool) =>
+  hasScope(caller, tool) &&
+  roleMayUse(caller.role, tool.operation.id) &&
+  (caller.projects === null || concernsProjects(tool.operation.id))
 
 function createServer(deps: Deps, tools: Map<string, OperationTool>): Server {
   const server = new Server(
@@ -121,9 +128,10 @@ function createServer(deps: Deps, tools: Map<string, OperationTool>): Server {
     const tool = tools.get(params.name)
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${params.name}`)
     try {
-      if (!mayUse(caller, tool)) {
+      if (!hasScope(caller, tool)) {
         throw new Problem('insufficient_scope', { detail: `This operation needs the scope ${tool.operation.scope}.` })
       }
+      assertRole(caller, tool.operation.id)
       return await run(tool, caller, params.arguments ?? {}, request)
     } catch (error) {
       const problem = toProblem(error)

@@ -1,5 +1,6 @@
 /** Completes the OpenAPI document with what routes need not declare: headers, examples and time formats. */
 
+import { rolesOf } from '../../access/permissions/table.ts'
 import { firstPage } from '../../platform/http/paging.ts'
 import { type ProblemCode, type ProblemDocument, problems } from '../../platform/http/problem.ts'
 import { examples } from './examples.ts'
@@ -22,6 +23,9 @@ export interface Operation {
   requestBody?: { content: Record<string, Media> }
   responses: Record<string, Response | { $ref: string }>
   'x-codes'?: ProblemCode[]
+  security?: Json[]
+  /** Roles of people that may use the operation. */
+  'x-roles'?: readonly string[]
 }
 export interface Document {
   info: Json
@@ -90,6 +94,7 @@ export function complete(document: Document, baseUrl: string, webhooks: Json): D
 function completeOperation(method: string, operation: Operation, shared: Record<string, Response>): void {
   const codes = operation['x-codes'] ?? []
   delete operation['x-codes']
+  if ((operation.security ?? []).length > 0) operation['x-roles'] = rolesOf(operation.operationId)
   const example = examples[operation.operationId]
   for (const { name, schema } of operation.parameters ?? []) {
     // Zod drops the default when it converts the schema.

@@ -25,6 +25,8 @@ const TAGS = {
   Account: 'Balance, ledger, limits and audit log.',
   Webhooks: 'Endpoints that receive events, and the log of deliveries.',
   Keys: 'API keys. Only a dashboard session can create them.',
+  People: 'People of the account, their roles, and invitations.',
+  'Second factor': 'Codes of an app, passkeys and recovery codes of the person who is logged in.',
   Accounts: 'Sign-up, log-in and sessions of the dashboard.',
 }
 
@@ -36,6 +38,9 @@ const INTRODUCTION = `Parley places and answers telephone calls with voice agent
 members with the same name, the last one counts.
 Times are RFC 3339 in UTC, ids are UUIDs, phones E.164, money is a decimal string with 4 places. Unknown fields and query
 parameters are errors. New fields may be added to responses at any time: ignore the ones you do not know.
+
+**Roles.** Each person of an account has a role, and a key has the role of the person who created it. \`x-roles\` of an
+operation lists the roles that may use it.
 
 **Idempotency.** A POST with an \`Idempotency-Key\` runs once in 24 hours. A repeated request gets the same response
 with \`Idempotent-Replayed: true\`, without values that are shown only once.

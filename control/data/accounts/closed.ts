@@ -13,6 +13,7 @@ const BY_ITSELF: AuditEntry = {
   operation: 'delete_account',
   resource: null,
   request_id: null,
+  person_id: null,
 }
 
 /** Throws while calls are in progress; the queue then retries. */

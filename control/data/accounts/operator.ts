@@ -57,6 +57,7 @@ export const byOperator = (operation: string): AuditEntry => ({
   operation,
   resource: null,
   request_id: null,
+  person_id: null,
 })
 const OPERATOR = byOperator('delete_account')
 

@@ -47,7 +47,7 @@ export function campaignRoutes(app: FastifyInstance, deps: CallDeps): void {
     summary: 'List campaigns, newest first, with counters and spend',
     query: CampaignFilters,
     answer: listOf(CampaignView),
-    handle: ({ ownerId, query }) => listCampaigns(deps, ownerId, query),
+    handle: ({ ownerId, caller, query }) => listCampaigns(deps, ownerId, { ...query, visible: caller.projects }),
   })
   route(app, deps, {
     id: 'create_campaign',

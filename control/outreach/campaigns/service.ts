@@ -12,7 +12,7 @@ import { BATCH, cancelRest, requeueRest } from './batches.ts'
 import { cancelQueued } from './cancel.ts'
 import { type Action, isDraft, isEditable, nextStatus } from './lifecycle.ts'
 import { defaultParams, mergeParams, presentCampaign, presentContact } from './present.ts'
-import type { CampaignFilters, CampaignInput, CampaignPatch, ContactFilters } from './schema.ts'
+import type { CampaignInput, CampaignPatch, ContactFilters } from './schema.ts'
 import {
   type CountedCampaign,
   countCampaigns,
@@ -27,6 +27,7 @@ import {
   selectQueuedCalls,
   totalOf,
   updateCampaign,
+  type VisibleCampaigns,
 } from './sql.ts'
 import { consentOf, passStartGates } from './start.ts'
 import { setStatus } from './status.ts'
@@ -52,7 +53,7 @@ async function findProject(deps: Pick<Deps, 'sql'>, ownerId: string, id: string)
   return project
 }
 
-export async function listCampaigns(deps: Deps, ownerId: string, filters: CampaignFilters) {
+export async function listCampaigns(deps: Deps, ownerId: string, filters: VisibleCampaigns) {
   const [rows, total, price] = await Promise.all([
     selectCampaigns(deps.sql, ownerId, filters),
     countCampaigns(deps.sql, ownerId, filters),

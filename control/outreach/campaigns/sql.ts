@@ -41,14 +41,24 @@ export async function insertCampaign(tx: Tx, ownerId: string, campaign: NewCampa
 }
 
 /** Fast enough without a counter: an owner has a few hundred campaigns. */
-export async function countCampaigns(db: Db, ownerId: string, filters: Partial<CampaignFilters> = {}): Promise<number> {
+export async function countCampaigns(
+  db: Db,
+  ownerId: string,
+  filters: Partial<VisibleCampaigns> = {},
+): Promise<number> {
   const [row] = await db<{ total: number }[]>`
     select count(*)::int as total from campaigns where ${where(db, ownerId, filters)}`
   return row!.total
 }
 
-const where = (db: Db, ownerId: string, { project_id, status }: Partial<CampaignFilters>) => db`
+export interface VisibleCampaigns extends CampaignFilters {
+  /** Only campaigns of these projects; null: all. */
+  visible: readonly string[] | null
+}
+
+const where = (db: Db, ownerId: string, { project_id, status, visible = null }: Partial<VisibleCampaigns>) => db`
   campaigns.owner_id = ${ownerId}
+  ${visible ? db`and project_id = any(${visible as string[]})` : db``}
   ${project_id ? db`and project_id = ${project_id}` : db``}
   ${status ? db`and status = ${status}` : db``}`
 
@@ -56,7 +66,7 @@ const counted = (db: Db) => db`
   campaigns.*, ${db(['total', ...contactStatuses, 'goal_reached'].map(name => `campaign_counters.${name}`))}
   from campaigns join campaign_counters on campaign_counters.campaign_id = campaigns.id`
 
-export async function selectCampaigns(db: Db, ownerId: string, filters: CampaignFilters): Promise<CountedCampaign[]> {
+export async function selectCampaigns(db: Db, ownerId: string, filters: VisibleCampaigns): Promise<CountedCampaign[]> {
   return db<CountedCampaign[]>`
     select ${counted(db)} where ${where(db, ownerId, filters)}
     order by campaigns.created_at desc, campaigns.id desc limit ${filters.limit} offset ${filters.offset}`

@@ -17,6 +17,8 @@ export interface AuditEntry {
   /** Id or name of the target. */
   resource: string | null
   request_id: string | null
+  /** The person; null for a key and for the operator. */
+  person_id: string | null
 }
 
 /** Outcome of an operation, derived from its response. */

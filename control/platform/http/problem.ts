@@ -38,6 +38,11 @@ export const problems = {
     title: 'Incorrect e-mail or password',
     help: 'Check both, or reset the password. For security, the error does not say which of the two is incorrect.',
   },
+  second_factor_required: {
+    status: 403,
+    title: 'A second factor is required',
+    help: 'At a log-in, send a code of your app or a recovery code as `code`, or use a passkey. Later, prove it again with `POST /v1/public/second-factor/verify`. An account may require a second factor of everybody.',
+  },
   subscription_inactive: {
     status: 402,
     title: 'The subscription is not active',
@@ -57,6 +62,16 @@ export const problems = {
     status: 403,
     title: 'The key lacks the required scope',
     help: 'Operations that read need the scope `read`; operations that change, launch or cost anything need `write`.',
+  },
+  address_not_allowed: {
+    status: 403,
+    title: 'The key may not be used from this address',
+    help: 'The key is limited to addresses. Send the request from one of them, or create another key.',
+  },
+  insufficient_role: {
+    status: 403,
+    title: 'Your role does not allow this',
+    help: 'Each person of an account has a role, and a key has the role of the person who created it. Ask an owner or an admin of the account. docs/security.md lists what each role may do.',
   },
   sign_up_closed: {
     status: 403,
@@ -169,6 +184,16 @@ export const problems = {
     status: 409,
     title: 'An account with this e-mail already exists',
     help: 'Log in, or reset the password.',
+  },
+  second_factor_exists: {
+    status: 409,
+    title: 'Codes of an app are already set up',
+    help: 'Turn them off first, to set up another app.',
+  },
+  first_owner: {
+    status: 409,
+    title: 'The person who opened the account stays its owner',
+    help: 'The role of this person cannot be changed, and the person cannot be removed. Delete the account instead.',
   },
   payload_too_large: {
     status: 413,

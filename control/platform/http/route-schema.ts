@@ -8,7 +8,13 @@ import type { ProblemCode } from './problem.ts'
 import { NoBody } from './shapes.ts'
 
 /** Error codes of operations that need a key, beyond those of every operation. */
-const UNDER_KEY: ProblemCode[] = ['unauthorized', 'insufficient_scope']
+const UNDER_KEY: ProblemCode[] = [
+  'unauthorized',
+  'insufficient_scope',
+  'insufficient_role',
+  'address_not_allowed',
+  'second_factor_required',
+]
 const POSTING: ProblemCode[] = ['idempotency_in_flight', 'idempotency_mismatch']
 
 export function schemaOf(

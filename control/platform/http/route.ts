@@ -39,6 +39,7 @@ export function route<
   async function carryOut(caller: Caller, input: Input, options: RunOptions) {
     const { idempotencyKey, requestId, extras = {}, traceparent = null } = options
     const { ownerId } = caller
+    await app.authenticator.assertProject(caller, spec.id, input)
     const context = { ...input, extras, traceparent, caller, ownerId, save: async () => {} } as Context<
       z.output<P>,
       z.output<Q>,
@@ -55,7 +56,7 @@ export function route<
     url: operation.url,
     ...(spec.bodyLimit ? { bodyLimit: spec.bodyLimit } : {}),
     schema: schemaOf(spec, null, false, text !== undefined),
-    onRequest: authenticated(spec.scope),
+    onRequest: authenticated(spec),
     handler: async (request, reply) => {
       const outcome = await runOver(operation, request, receive)
       if (outcome.replayed) reply.header('Idempotent-Replayed', 'true')
@@ -111,6 +112,7 @@ function auditedRun(
     operation: id,
     request_id: options.requestId,
     resource: namedBy(url, input.params),
+    person_id: keyId === null ? caller.personId : null,
   }
   return log.audited(ownerId, entry, () => carryOut(caller, input, options), auditResultOf)
 }
@@ -141,6 +143,8 @@ async function runOver<P, B>(
   const caller = callerOf(request)
   const idempotencyKey = operation.method === 'POST' ? readKey(request.headers['idempotency-key']) : null
   const { params, query } = request
+  // A file is received before the operation runs, and must not be for a project that the key does not see.
+  if (receive) await request.server.authenticator.assertProject(caller, operation.id, { params, body: null })
   const received = await receive?.(request, { ownerId: caller.ownerId, params: params as P })
   const body = received ? received.body : request.body
   const { id: requestId, ip: address, span } = request
@@ -166,9 +170,13 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
     method: spec.method,
     url,
     schema: schemaOf(spec, contentType, ranges),
-    onRequest: authenticated(spec.scope),
-    handler: (request, reply) =>
-      stream(
+    onRequest: authenticated(spec),
+    handler: async (request, reply) => {
+      await request.server.authenticator.assertProject(callerOf(request), spec.id, {
+        params: request.params,
+        body: null,
+      })
+      return stream(
         {
           ownerId: callerOf(request).ownerId,
           caller: callerOf(request),
@@ -181,17 +189,20 @@ export function streamRoute<P extends z.ZodType = z.ZodUnknown, Q extends z.ZodT
         },
         request,
         reply,
-      ),
+      )
+    },
   })
 }
 
 /** True when text/plain is the first media type, as in `curl -H "Accept: text/plain"`. */
 const acceptsText = ({ headers: { accept = '' } }: FastifyRequest) => /^\s*text\/plain\b/i.test(accept)
 
-const authenticated = (reach: RequiredCredential) => async (request: FastifyRequest, reply: FastifyReply) => {
-  reply.header('Cache-Control', 'no-store')
-  request.caller = await request.server.authenticator.authenticate(reach, request, reply)
-}
+const authenticated =
+  ({ id, scope }: { id: string; scope: RequiredCredential }) =>
+  async (request: FastifyRequest, reply: FastifyReply) => {
+    reply.header('Cache-Control', 'no-store')
+    request.caller = await request.server.authenticator.authenticate({ id, scope }, request, reply)
+  }
 
 function callerOf(request: FastifyRequest): Caller {
   if (!request.caller) throw new Problem('unauthorized')

@@ -116,8 +116,14 @@ export async function lockCall(tx: Tx, id: string): Promise<CallRow | undefined>
   return row
 }
 
-const where = (db: Db, ownerId: string, { project_id, direction, status }: CallFilters) => db`
+interface VisibleCalls extends CallFilters {
+  /** Only calls of these projects; null: all. */
+  visible?: readonly string[] | null
+}
+
+const where = (db: Db, ownerId: string, { project_id, direction, status, visible }: VisibleCalls) => db`
   owner_id = ${ownerId}
+  ${visible ? db`and project_id = any(${visible as string[]})` : db``}
   ${project_id ? db`and project_id = ${project_id}` : db``}
   ${direction ? db`and direction = ${direction}` : db``}
   ${status ? db`and status = ${status}` : db``}`
@@ -148,7 +154,7 @@ export type ListedCall = Pick<CallRow, (typeof listed)[number]>
 /** Campaigns have counters of contacts only, so their calls are counted in their index. */
 const ofCampaign = (db: Db, { campaign_id }: CallFilters) => (campaign_id ? db`and campaign_id = ${campaign_id}` : db``)
 
-const total = (db: Db, ownerId: string, filters: CallFilters) =>
+const total = (db: Db, ownerId: string, filters: VisibleCalls) =>
   filters.campaign_id
     ? db`(select count(*)::int from calls where ${where(db, ownerId, filters)} ${ofCampaign(db, filters)}) as total`
     : db`(select coalesce(sum(calls), 0)::int from call_counters where ${where(db, ownerId, filters)}) as total`
@@ -157,7 +163,7 @@ const total = (db: Db, ownerId: string, filters: CallFilters) =>
 export async function selectCalls(
   db: Db,
   ownerId: string,
-  filters: CallFilters,
+  filters: VisibleCalls,
 ): Promise<{ rows: ListedCall[]; total: number }> {
   const rows = await db<(ListedCall & { total: number })[]>`
     select ${db(listed)}, ${total(db, ownerId, filters)} from calls where ${where(db, ownerId, filters)} ${ofCampaign(db, filters)}

@@ -76,7 +76,7 @@ export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall:
     description: 'Returns outbound calls, inbound calls and web sessions. Filters can be combined.',
     query: CallFilters,
     answer: listOf(CallView),
-    handle: ({ ownerId, query }) => listCalls(deps, ownerId, query),
+    handle: ({ ownerId, caller, query }) => listCalls(deps, ownerId, query, caller.projects),
   })
   oneCallRoutes(app, deps)
   eraseRoute(app, deps, eraseCall)

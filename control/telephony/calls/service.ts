@@ -100,8 +100,8 @@ export async function tryCall(
   }
 }
 
-export async function listCalls(deps: Deps, ownerId: string, filters: CallFilters) {
-  const { rows, total } = await selectCalls(deps.sql, ownerId, filters)
+export async function listCalls(deps: Deps, ownerId: string, filters: CallFilters, visible: readonly string[] | null) {
+  const { rows, total } = await selectCalls(deps.sql, ownerId, { ...filters, visible })
   return { items: rows.map(row => presentCall(deps.config, row)), total, limit: filters.limit, offset: filters.offset }
 }
 

@@ -18,7 +18,7 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     description: 'Everyone who has called or was called is a contact. `q` searches names, numbers, notes and tags.',
     query: ContactFilters,
     answer: listOf(ContactView),
-    handle: ({ ownerId, query }) => listContacts(deps, ownerId, query),
+    handle: ({ ownerId, caller, query }) => listContacts(deps, ownerId, query, caller.projects),
   })
   route(app, deps, {
     id: 'get_contact',
@@ -30,7 +30,7 @@ export function contactRoutes(app: FastifyInstance, deps: Deps): void {
     params: ContactPath,
     answer: ContactView,
     errors: ['not_found'],
-    handle: ({ ownerId, params }) => getContact(deps, ownerId, params.contact_id),
+    handle: ({ ownerId, caller, params }) => getContact(deps, ownerId, params.contact_id, caller.projects),
   })
   route(app, deps, {
     id: 'update_contact',

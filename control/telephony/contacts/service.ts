@@ -13,8 +13,10 @@ import {
   updateContact,
 } from './sql.ts'
 
-export function presentContact(row: ContactRow) {
-  const { id, phone, name, notes, tags, lead_status, channel, project_ids, do_not_call, consent } = row
+/** `visible`: only these projects are named; null: all. */
+export function presentContact(row: ContactRow, visible: readonly string[] | null = null) {
+  const { id, phone, name, notes, tags, lead_status, channel, do_not_call, consent } = row
+  const project_ids = row.project_ids.filter(project => visible === null || visible.includes(project))
   return {
     id,
     phone,
@@ -31,18 +33,28 @@ export function presentContact(row: ContactRow) {
   }
 }
 
-export async function listContacts(deps: Pick<Deps, 'sql'>, ownerId: string, filters: ContactFilters) {
+export async function listContacts(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  filters: ContactFilters,
+  visible: readonly string[] | null,
+) {
   const [rows, total] = await Promise.all([
-    selectContacts(deps.sql, ownerId, filters),
-    totalContacts(deps.sql, ownerId, filters),
+    selectContacts(deps.sql, ownerId, { ...filters, visible }),
+    totalContacts(deps.sql, ownerId, { ...filters, visible }),
   ])
-  return { items: rows.map(presentContact), total, limit: filters.limit, offset: filters.offset }
+  return { items: rows.map(row => presentContact(row, visible)), total, limit: filters.limit, offset: filters.offset }
 }
 
-export async function getContact(deps: Pick<Deps, 'sql'>, ownerId: string, id: string) {
+export async function getContact(
+  deps: Pick<Deps, 'sql'>,
+  ownerId: string,
+  id: string,
+  visible: readonly string[] | null,
+) {
   const row = await selectContact(deps.sql, ownerId, id)
   if (!row) throw notFound()
-  return presentContact(row)
+  return presentContact(row, visible)
 }
 
 export async function removeContact(deps: Pick<Deps, 'sql'>, ownerId: string, id: string): Promise<void> {

@@ -63,8 +63,19 @@ const columns = (db: Db) => db`
 
 const like = (q: string) => `%${q.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`
 
-const where = (db: Db, ownerId: string, { q, project_id, channel, lead }: ContactFilters) => db`
+interface VisibleContacts extends ContactFilters {
+  /** Only contacts of these projects; null: all. */
+  visible: readonly string[] | null
+}
+
+const where = (db: Db, ownerId: string, { q, project_id, channel, lead, visible }: VisibleContacts) => db`
   owner_id = ${ownerId}
+  ${
+    visible
+      ? db`and exists(
+          select 1 from contact_projects v where v.contact_id = contacts.id and v.project_id = any(${visible as string[]}))`
+      : db``
+  }
   ${q ? db`and search like ${like(q)}` : db``}
   ${channel ? db`and channel = ${channel}` : db``}
   ${lead ? db`and lead_status = ${lead}` : db``}
@@ -74,7 +85,7 @@ const where = (db: Db, ownerId: string, { q, project_id, channel, lead }: Contac
       : db``
   }`
 
-export async function selectContacts(db: Db, ownerId: string, filters: ContactFilters): Promise<ContactRow[]> {
+export async function selectContacts(db: Db, ownerId: string, filters: VisibleContacts): Promise<ContactRow[]> {
   return db<ContactRow[]>`
     select ${columns(db)} from contacts where ${where(db, ownerId, filters)}
     order by created_at desc, id desc limit ${filters.limit} offset ${filters.offset}`
@@ -83,12 +94,13 @@ export async function selectContacts(db: Db, ownerId: string, filters: ContactFi
 /** Row of the counters for all projects together. */
 const ALL = '00000000-0000-0000-0000-000000000000'
 
-/** Counts rows only for a search; otherwise reads the counters. */
-export async function totalContacts(db: Db, ownerId: string, filters: ContactFilters): Promise<number> {
-  const { q, project_id, channel, lead } = filters
-  const [row] = q
-    ? await db<{ total: number }[]>`select count(*)::int as total from contacts where ${where(db, ownerId, filters)}`
-    : await db<{ total: number }[]>`
+/** Counts rows only for a search and for a limited key; otherwise reads the counters. */
+export async function totalContacts(db: Db, ownerId: string, filters: VisibleContacts): Promise<number> {
+  const { q, project_id, channel, lead, visible } = filters
+  const [row] =
+    q || visible
+      ? await db<{ total: number }[]>`select count(*)::int as total from contacts where ${where(db, ownerId, filters)}`
+      : await db<{ total: number }[]>`
         select coalesce(sum(contacts), 0)::int as total from contact_counters
         where owner_id = ${ownerId} and project_id = ${project_id ?? ALL}
           ${channel ? db`and channel = ${channel}` : db``}

@@ -22,10 +22,10 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     description: 'Numbers belong to trunks. Add them to a trunk with `create_trunk` or `update_trunk`.',
     query: z.strictObject(paging),
     answer: listOf(NumberView),
-    async handle({ ownerId, query }) {
+    async handle({ ownerId, caller: { projects }, query }) {
       const [rows, total] = await Promise.all([
-        selectNumbers(deps.sql, ownerId, query),
-        countNumbers(deps.sql, ownerId),
+        selectNumbers(deps.sql, ownerId, query, projects),
+        countNumbers(deps.sql, ownerId, projects),
       ])
       return { items: rows.map(presentNumber), total, limit: query.limit, offset: query.offset }
     },
@@ -43,7 +43,8 @@ export function numberRoutes(app: FastifyInstance, deps: Deps): void {
     body: BindInput,
     answer: NumberView,
     errors: ['not_found', 'number_bound'],
-    handle: ({ ownerId, params, body, save }) => bindNumber(deps, ownerId, params.project_id, body, save),
+    handle: ({ ownerId, caller, params, body, save }) =>
+      bindNumber(deps, ownerId, params.project_id, body, save, caller.projects),
   })
   route(app, deps, {
     id: 'unbind_number',

@@ -25,25 +25,32 @@ export function presentNumber(row: NumberRow) {
   }
 }
 
+/** A limited key may take a number that no project has, and none that only others have. */
+const isVisible = ({ bindings }: NumberRow, visible: readonly string[] | null) =>
+  visible === null || bindings.length === 0 || bindings.some(one => visible.includes(one.project_id))
+
 export async function bindNumber(
   deps: Pick<Deps, 'sql' | 'clock'>,
   ownerId: string,
   projectId: string,
   input: { number: string; direction: BindDirection },
   save: (db: Db, answer: unknown) => Promise<void> = async () => {},
+  /** The projects that a limited key sees; null: all. */
+  visible: readonly string[] | null = null,
 ) {
   const wanted = ways(input.direction)
   return deps.sql.begin(async tx => {
     const project = await selectProject(tx, ownerId, projectId, true) // locked so that it is not deleted meanwhile
     const number = await selectNumber(tx, ownerId, toE164(input.number) ?? '')
-    if (!project || !number) throw notFound()
+    if (!project || !number || !isVisible(number, visible)) throw notFound()
     for (const direction of wanted) {
       await insertBinding(tx, ownerId, { number_id: number.id, project_id: projectId, direction, at: wallDate(deps) })
     }
     const bound = await selectNumber(tx, ownerId, number.number)
     const taken = bound!.bindings.some(one => wanted.includes(one.direction) && one.project_id !== projectId)
     if (taken) throw new Problem('number_bound')
-    const view = presentNumber(bound!)
+    const seen = bound!.bindings.filter(one => visible === null || visible.includes(one.project_id))
+    const view = presentNumber({ ...bound!, bindings: seen })
     await save(tx, view)
     return view
   })

@@ -10,22 +10,38 @@ export interface NumberRow {
   bindings: { project_id: string; direction: 'in' | 'out' }[]
 }
 
-const selection = (db: Db) => db`
+/** `visible`: only bindings of these projects; null: all. */
+const selection = (db: Db, visible: readonly string[] | null = null) => db`
   select numbers.id, numbers.number, numbers.trunk_id, trunks.name as trunk_name, numbers.verified_at, coalesce(
     (select json_agg(json_build_object('project_id', project_id, 'direction', direction)
                      order by number_bindings.created_at, project_id, direction)
-     from number_bindings where number_id = numbers.id), '[]') as bindings
+     from number_bindings where number_id = numbers.id ${ofProjects(db, visible)}), '[]') as bindings
   from numbers join trunks on trunks.id = numbers.trunk_id`
 
-export async function selectNumbers(db: Db, ownerId: string, page: Page): Promise<NumberRow[]> {
+const ofProjects = (db: Db, visible: readonly string[] | null) =>
+  visible === null ? db`` : db`and project_id = any(${visible as string[]})`
+
+/** A limited key sees the numbers that are bound to its projects. */
+const bound = (db: Db, visible: readonly string[] | null) =>
+  visible === null
+    ? db``
+    : db`and exists(select 1 from number_bindings where number_id = numbers.id ${ofProjects(db, visible)})`
+
+export async function selectNumbers(
+  db: Db,
+  ownerId: string,
+  page: Page,
+  visible: readonly string[] | null,
+): Promise<NumberRow[]> {
   return db<NumberRow[]>`
-    ${selection(db)} where numbers.owner_id = ${ownerId}
+    ${selection(db, visible)} where numbers.owner_id = ${ownerId} ${bound(db, visible)}
     order by numbers.created_at desc, numbers.id desc limit ${page.limit} offset ${page.offset}`
 }
 
 /** One index scan, because an owner has few numbers. */
-export async function countNumbers(db: Db, ownerId: string): Promise<number> {
-  const [row] = await db<{ total: number }[]>`select count(*)::int as total from numbers where owner_id = ${ownerId}`
+export async function countNumbers(db: Db, ownerId: string, visible: readonly string[] | null): Promise<number> {
+  const [row] = await db<{ total: number }[]>`
+    select count(*)::int as total from numbers where owner_id = ${ownerId} ${bound(db, visible)}`
   return row!.total
 }
 

@@ -125,7 +125,17 @@ async function begin({ window, quiet, concurrency, retries, retryMin, start }: H
   return id
 }
 
-const caller = () => ({ ownerId: owner.ownerId, scopes: ['write' as const], keyId: null, sessionId: null })
+const caller = () => ({
+  ownerId: owner.ownerId,
+  scopes: ['write' as const],
+  keyId: null,
+  sessionId: null,
+  role: 'owner' as const,
+  personId: owner.ownerId,
+  person: null,
+  projects: null,
+  secondFactor: null,
+})
 const step = (id: string, action: 'start' | 'pause' | 'resume' | 'stop' | 'requeue') =>
   stepCampaign(deps, { ownerId: owner.ownerId, caller: caller() }, id, action)
 

@@ -314,7 +314,7 @@ describe.skipIf(chromiumPath === null)('who did what', () => {
 
   function of(operation: string, outcome: (typeof outcomes)[number] | null, minutesAgo = 0) {
     const at = new Date(dashboard.control.deps.clock.wall() - minutesAgo * 60_000)
-    const rest = { resource: null, request_id: null, code: null }
+    const rest = { resource: null, request_id: null, person_id: null, code: null }
     return { ...entry, ...rest, id: uuidv7(at.getTime()), at, operation, outcome }
   }
 })

@@ -176,7 +176,14 @@ describe('API5, function level:', () => {
     const { headers } = await keyOf(['read', 'write'])
     const which = behindKeys().filter(({ reach }) => reach === 'session')
     expect(which.map(({ id }) => id).sort()).toEqual(
-      ['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'].sort(),
+      [
+        ...['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'],
+        ...['list_sessions', 'end_session'],
+        ...['list_members', 'update_member', 'remove_member'],
+        ...['list_invitations', 'invite_member', 'revoke_invitation'],
+        ...['get_second_factor', 'update_second_factor', 'verify_second_factor', 'renew_recovery_codes'],
+        ...['start_totp', 'confirm_totp', 'disable_totp', 'start_passkey', 'add_passkey', 'remove_passkey'],
+      ].sort(),
     )
     for (const target of which) {
       const { status, body } = await ask(control, target, headers)

@@ -1,10 +1,10 @@
-import { Checkbox, NativeSelect, Stack, TextInput } from '@mantine/core'
+import { Checkbox, MultiSelect, NativeSelect, Stack, TagsInput, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { useMutation, useQueryClient } from '@tanstack/react-query'
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
-import { must } from '../api/queries.ts'
+import { must, projectsQuery } from '../api/queries.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { FormEnd } from '../ui/form-end.tsx'
 import { type Key, scopes } from './queries.ts'
@@ -18,11 +18,24 @@ interface Values {
   lifetime: (typeof lifetimes)[number]
   /** Value of the date input, in the browser's time zone. */
   date: string
+  addresses: string[]
+  projects: string[]
 }
 
 function expiryOf({ lifetime, date }: Values): string | null {
   if (lifetime === 'never') return null
   return new Date(lifetime === 'date' ? date : Date.now() + Number(lifetime) * DAY_MS).toISOString()
+}
+
+/** The form shows an error of one entry of a list at the whole list. */
+function formErrors(errors: Record<string, string>): Record<string, string> {
+  const fields = { project_ids: 'projects' } as Record<string, string>
+  return Object.fromEntries(
+    Object.entries(errors).map(([path, message]) => {
+      const [field = ''] = path.split('.')
+      return [fields[field] ?? field, message]
+    }),
+  )
 }
 
 interface KeyFormProps {
@@ -45,8 +58,9 @@ function Fields({ onClose, onMade }: KeyFormProps) {
   const { t } = useTranslation('access')
   const { t: common } = useTranslation()
   const client = useQueryClient()
+  const projects = useQuery(projectsQuery)
   const form = useForm<Values>({
-    initialValues: { name: '', scopes: ['read', 'write'], lifetime: 'never', date: '' },
+    initialValues: { name: '', scopes: ['read', 'write'], lifetime: 'never', date: '', addresses: [], projects: [] },
     validate: {
       name: name => (name.trim() === '' ? t('keys.needsName') : null),
       scopes: given => (given.length === 0 ? t('keys.needsScope') : null),
@@ -56,8 +70,15 @@ function Fields({ onClose, onMade }: KeyFormProps) {
   })
   const create = useMutation({
     mutationFn: (values: Values) => {
-      const { name, scopes: given } = values
-      return must(api.POST('/v1/public/keys', { body: { name, scopes: given, expires_at: expiryOf(values) } }))
+      const { name, scopes: given, addresses, projects: ids } = values
+      const body = {
+        name,
+        scopes: given,
+        expires_at: expiryOf(values),
+        addresses: addresses.length > 0 ? addresses : null,
+        project_ids: ids.length > 0 ? ids : null,
+      }
+      return must(api.POST('/v1/public/keys', { body }))
     },
     // Don't cache the key's value: it is only shown once.
     gcTime: 0,
@@ -65,7 +86,7 @@ function Fields({ onClose, onMade }: KeyFormProps) {
       client.invalidateQueries({ queryKey: ['keys'] })
       onMade(value)
     },
-    onError: error => form.setErrors(fieldErrors(common, error)),
+    onError: error => form.setErrors(formErrors(fieldErrors(common, error))),
   })
   return (
     <form onSubmit={form.onSubmit(values => create.mutate(values))} noValidate>
@@ -98,6 +119,18 @@ function Fields({ onClose, onMade }: KeyFormProps) {
         {form.values.lifetime === 'date' && (
           <TextInput type="datetime-local" label={t('keys.expiresAt')} {...form.getInputProps('date')} />
         )}
+        <TagsInput
+          label={t('keys.addresses')}
+          description={t('keys.addressesHint')}
+          splitChars={[',', ' ']}
+          {...form.getInputProps('addresses')}
+        />
+        <MultiSelect
+          label={t('keys.projects')}
+          description={t('keys.projectsHint')}
+          data={(projects.data ?? []).map(({ id, name }) => ({ value: id, label: name }))}
+          {...form.getInputProps('projects')}
+        />
         <FormEnd submit={t('keys.create')} error={create.error} busy={create.isPending} onCancel={onClose} />
       </Stack>
     </form>

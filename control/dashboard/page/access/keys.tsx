@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
-import { must } from '../api/queries.ts'
+import { must, projectsQuery } from '../api/queries.ts'
 import { ConfirmButton } from '../ui/confirm.tsx'
 import { CopyBlock } from '../ui/copy.tsx'
 import { dateTime } from '../ui/format.ts'
@@ -47,7 +47,7 @@ export function Keys() {
             rowKey={({ id }) => id}
             empty={<Empty title={t('keys.none')} />}
             onOffset={next => set({ offset: String(next) })}
-            minWidth={860}
+            minWidth={980}
           />
         )}
       </Answered>
@@ -68,12 +68,26 @@ function useColumns(): Column<Key>[] {
       header: t('keys.scopes'),
       cell: key => key.scopes.map(scope => t(`scopes.${scope}.name`)).join(', '),
     },
+    { key: 'limits', header: t('keys.limits'), cell: key => <Limits of={key} /> },
     { key: 'created', header: t('keys.created'), cell: key => dateTime(key.created_at) },
     { key: 'used', header: t('keys.used'), cell: key => time(key.last_used_at, t('keys.never')) },
     { key: 'expires', header: t('keys.expires'), cell: key => time(key.expires_at, t('keys.forever')) },
     { key: 'status', header: common('status'), cell: key => <KeyStatus of={key} /> },
     { key: 'actions', header: common('actions'), align: 'right', cell: key => <Revoke of={key} /> },
   ]
+}
+
+function Limits({ of: { addresses, project_ids } }: { of: Key }) {
+  const { t } = useTranslation('access')
+  const { data: projects } = useQuery(projectsQuery)
+  if (addresses === null && project_ids === null) return t('keys.noLimits')
+  const names = project_ids?.map(id => projects?.find(project => project.id === id)?.name ?? id)
+  return (
+    <Stack gap={2} maw={220} style={{ overflowWrap: 'anywhere' }}>
+      {addresses && <span>{addresses.join(', ')}</span>}
+      {names && <span>{names.join(', ')}</span>}
+    </Stack>
+  )
 }
 
 type Standing = 'active' | 'expired' | 'revoked'

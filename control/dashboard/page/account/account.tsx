@@ -5,19 +5,17 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { Confirm } from '../ui/confirm.tsx'
 import { notify } from '../ui/notify.ts'
 import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Limits } from './limits.tsx'
+import { CodeInput } from './proof-form.tsx'
+import { SecondFactor } from './second-factor.tsx'
+import { Sessions } from './sessions.tsx'
 
 export default function Account() {
   const { t } = useTranslation('account')
-  const everywhere = async () => {
-    await must(api.POST('/auth/log-out-everywhere'))
-    window.location.assign('/dashboard/log-in')
-  }
   return (
     <Page title={t('account.title')}>
       <Paper withBorder p="md" maw={480}>
@@ -35,25 +33,8 @@ export default function Account() {
         </Title>
         <ChangePassword />
       </Paper>
-      <Paper withBorder p="md" maw={480}>
-        <Stack align="flex-start">
-          <Title order={2} size="h4">
-            {t('account.sessions')}
-          </Title>
-          <Confirm
-            trigger={open => (
-              <Button variant="default" onClick={open}>
-                {t('account.everywhere')}
-              </Button>
-            )}
-            title={t('account.everywhere')}
-            action={t('account.everywhere')}
-            onConfirm={everywhere}
-          >
-            <Text>{t('account.everywhereHint')}</Text>
-          </Confirm>
-        </Stack>
-      </Paper>
+      <SecondFactor />
+      <Sessions />
       <Text size="sm">
         <Anchor component={Link} to="/data/account" inherit>
           {t('account.delete')}
@@ -68,11 +49,12 @@ function ChangePassword() {
   const { t } = useTranslation('account')
   const form = useForm({
     mode: 'uncontrolled',
-    initialValues: { current: '', new: '' },
+    initialValues: { current: '', new: '', code: '' },
     validate: { new: value => (value.length < 10 ? t('passwordHint') : null) },
   })
   const change = useMutation({
-    mutationFn: (body: { current: string; new: string }) => must(api.POST('/auth/password', { body })),
+    mutationFn: ({ code, ...body }: { current: string; new: string; code: string }) =>
+      must(api.POST('/auth/password', { body: { ...body, ...(code.trim() === '' ? {} : { code: code.trim() }) } })),
     onSuccess() {
       form.reset()
       notify(t('account.changed'))
@@ -94,6 +76,7 @@ function ChangePassword() {
           description={t('passwordHint')}
           {...form.getInputProps('new')}
         />
+        <CodeInput {...form.getInputProps('code')} />
         <ProblemAlert error={change.error} />
         <Button type="submit" loading={change.isPending} style={{ alignSelf: 'flex-start' }}>
           {t('account.change')}

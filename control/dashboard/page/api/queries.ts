@@ -2,6 +2,7 @@
 import { MutationCache, QueryCache, QueryClient, queryOptions } from '@tanstack/react-query'
 import { must, ParleyError } from '../../../api/client/problem.ts'
 import { api } from './client.ts'
+import { askForProof } from './proof.ts'
 
 export { must, ParleyError } from '../../../api/client/problem.ts'
 
@@ -9,9 +10,14 @@ export { must, ParleyError } from '../../../api/client/problem.ts'
 function toLogIn(error: unknown): void {
   if (!(error instanceof ParleyError) || error.code !== 'unauthorized') return
   const { pathname, search } = window.location
-  if (/^\/talk$|\/dashboard\/(?:log-in|sign-up|password)$/.test(pathname)) return
+  if (/^\/talk$|\/dashboard\/(?:log-in|sign-up|password|invitation)$/.test(pathname)) return
   const back = pathname.replace(/^\/dashboard/, '') + search
   window.location.assign(`/dashboard/log-in?${new URLSearchParams({ back })}`)
+}
+
+/** Sensitive operations need a proof of the second factor that is not old. */
+function toProof(error: unknown): void {
+  if (error instanceof ParleyError && error.code === 'second_factor_required') askForProof()
 }
 
 /** Retries network errors and temporary failures; other API errors are final. */
@@ -20,7 +26,12 @@ const again = (failures: number, error: unknown) =>
 
 export const queryClient = new QueryClient({
   queryCache: new QueryCache({ onError: toLogIn }),
-  mutationCache: new MutationCache({ onError: toLogIn }),
+  mutationCache: new MutationCache({
+    onError(error) {
+      toLogIn(error)
+      toProof(error)
+    },
+  }),
   defaultOptions: { queries: { retry: again, staleTime: 10_000 }, mutations: { retry: false } },
 })
 

@@ -19,6 +19,7 @@ export const router = createBrowserRouter(
         page('log-in', () => import('../account/log-in.tsx')),
         page('sign-up', () => import('../account/sign-up.tsx')),
         page('password', () => import('../account/reset.tsx')),
+        page('invitation', () => import('../account/invitation.tsx')),
         {
           Component: Shell,
           children: [
@@ -35,6 +36,7 @@ export const router = createBrowserRouter(
                 page('leads', () => import('../leads/leads.tsx')),
                 page('leads/new', () => import('../leads/new-search.tsx')),
                 page('leads/:jobId', () => import('../leads/job.tsx')),
+                page('team', () => import('../team/team.tsx')),
                 page('trunks', () => import('../trunks/trunks.tsx')),
                 page('trunks/new', () => import('../trunks/new-trunk.tsx')),
                 page('trunks/:id', () => import('../trunks/trunk.tsx')),

@@ -13,29 +13,45 @@ import {
   IconSearch,
   IconShieldLock,
   IconSpeakerphone,
+  IconUsers,
 } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { Suspense, useEffect } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, Outlet, useLocation } from 'react-router'
+import { onProofWanted } from '../api/proof.ts'
 import { balanceQuery, sessionQuery } from '../api/queries.ts'
+import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
 import { Answered, Waiting } from '../ui/states.tsx'
 import { Settings } from './settings.tsx'
 
+type Role = Schemas['Session']['role']
+
+/** Roles whose pages would only show errors have no entry in the menu. */
+const managers = ['owner', 'admin'] as const satisfies Role[]
+const builders = [...managers, 'developer'] as const satisfies Role[]
+const payers = [...managers, 'billing', 'read_only'] as const satisfies Role[]
+const readers = [...builders, 'operator', 'read_only'] as const satisfies Role[]
+
 const places = [
-  { to: '/', word: 'home', Icon: IconHome },
-  { to: '/projects', word: 'projects', Icon: IconRobot },
-  { to: '/calls', word: 'calls', Icon: IconPhone },
-  { to: '/trunks', word: 'trunks', Icon: IconRouter },
-  { to: '/campaigns', word: 'campaigns', Icon: IconSpeakerphone },
-  { to: '/leads', word: 'leads', Icon: IconSearch },
-  { to: '/contacts', word: 'contacts', Icon: IconAddressBook },
-  { to: '/do-not-call', word: 'doNotCall', Icon: IconPhoneOff },
-  { to: '/access', word: 'access', Icon: IconPlug },
-  { to: '/balance', word: 'balance', Icon: IconCoins },
-  { to: '/data', word: 'data', Icon: IconShieldLock },
-] as const
+  { to: '/', word: 'home', Icon: IconHome, roles: readers },
+  { to: '/projects', word: 'projects', Icon: IconRobot, roles: readers },
+  { to: '/calls', word: 'calls', Icon: IconPhone, roles: readers },
+  { to: '/trunks', word: 'trunks', Icon: IconRouter, roles: readers },
+  { to: '/campaigns', word: 'campaigns', Icon: IconSpeakerphone, roles: readers },
+  { to: '/leads', word: 'leads', Icon: IconSearch, roles: readers },
+  { to: '/contacts', word: 'contacts', Icon: IconAddressBook, roles: readers },
+  { to: '/do-not-call', word: 'doNotCall', Icon: IconPhoneOff, roles: readers },
+  { to: '/access', word: 'access', Icon: IconPlug, roles: builders },
+  { to: '/balance', word: 'balance', Icon: IconCoins, roles: payers },
+  { to: '/team', word: 'team', Icon: IconUsers, roles: managers },
+  { to: '/data', word: 'data', Icon: IconShieldLock, roles: managers },
+] as const satisfies { to: string; word: string; Icon: unknown; roles: readonly Role[] }[]
+
+/** The whole menu until the session is known, so that it does not move for most people. */
+const placesOf = (role: Role | undefined) =>
+  places.filter(({ roles }) => role === undefined || (roles as readonly Role[]).includes(role))
 
 export function Shell() {
   const { t } = useTranslation()
@@ -78,7 +94,7 @@ export function Shell() {
       </AppShell.Header>
       <AppShell.Navbar p="xs" aria-label={t('menu')}>
         <ScrollArea>
-          {places.map(({ to, word, Icon }) => (
+          {placesOf(session.data?.role).map(({ to, word, Icon }) => (
             <NavLink
               key={to}
               component={Link}
@@ -91,6 +107,7 @@ export function Shell() {
           ))}
         </ScrollArea>
       </AppShell.Navbar>
+      <Proof />
       <AppShell.Main id="main" tabIndex={-1}>
         <Stack maw={1200} mx="auto">
           <Answered of={session}>
@@ -103,6 +120,20 @@ export function Shell() {
         </Stack>
       </AppShell.Main>
     </AppShell>
+  )
+}
+
+const ProveAgain = lazy(() => import('../account/prove-again.tsx'))
+
+/** Loaded only when a proof is wanted. */
+function Proof() {
+  const [wanted, setWanted] = useState(false)
+  useEffect(() => onProofWanted(() => setWanted(true)), [])
+  if (!wanted) return null
+  return (
+    <Suspense fallback={null}>
+      <ProveAgain onClose={() => setWanted(false)} />
+    </Suspense>
   )
 }
 

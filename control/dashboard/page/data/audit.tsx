@@ -101,10 +101,11 @@ const Unbroken = ({ children }: { children: string }) => (
   </Text>
 )
 
-function Who({ entry: { actor, actor_id } }: { entry: AuditEntry }) {
+function Who({ entry: { actor, actor_id, person } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   const { data: names } = useQuery(keyNamesQuery)
   const name = actor === 'key' && actor_id !== null ? names?.get(actor_id) : undefined
+  if (person !== null) return person
   if (name !== undefined) return t('audit.keyNamed', { name })
   return (
     <>

@@ -3,6 +3,7 @@ import { useForm } from '@mantine/form'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { useNavigate } from 'react-router'
+import { CodeInput } from '../account/proof-form.tsx'
 import { api } from '../api/client.ts'
 import { balanceQuery, must, queryClient, sessionQuery } from '../api/queries.ts'
 import { Confirm } from '../ui/confirm.tsx'
@@ -14,9 +15,11 @@ export function DeleteAccount() {
   const { t } = useTranslation('data')
   const navigate = useNavigate()
   const { data: session } = useQuery(sessionQuery)
-  const form = useForm({ initialValues: { password: '' } })
+  const form = useForm({ initialValues: { password: '', code: '' } })
   const leave = async () => {
-    await must(api.POST('/auth/delete-account', { body: form.values }))
+    const { password, code } = form.values
+    const body = { password, ...(code.trim() === '' ? {} : { code: code.trim() }) }
+    await must(api.POST('/auth/delete-account', { body }))
     await navigate('/log-in', { replace: true, state: { closed: true } })
     queryClient.clear()
   }
@@ -42,6 +45,7 @@ export function DeleteAccount() {
                   label={t('account.password')}
                   {...form.getInputProps('password')}
                 />
+                <CodeInput maw={360} w="100%" {...form.getInputProps('code')} />
                 <Button type="submit" color="red">
                   {t('account.do')}
                 </Button>

@@ -3,8 +3,8 @@ import { Badge, Button, Card, Group, SimpleGrid, Stack, Text, ThemeIcon, Title }
 import { IconHash, IconKey, IconMicrophone, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link } from 'react-router'
-import { balanceQuery, numbersQuery, projectsQuery } from '../api/queries.ts'
+import { Link, Navigate } from 'react-router'
+import { balanceQuery, numbersQuery, projectsQuery, sessionQuery } from '../api/queries.ts'
 import { RecentCalls } from '../calls/recent.tsx'
 import { money, number } from '../ui/format.ts'
 import { Page } from '../ui/page.tsx'
@@ -15,7 +15,9 @@ const icons = { talk: IconMicrophone, edit: IconPencil, key: IconKey, number: Ic
 
 export default function Home() {
   const { t } = useTranslation('home')
-  const projects = useQuery(projectsQuery)
+  const { data: session } = useQuery(sessionQuery)
+  const projects = useQuery({ ...projectsQuery, enabled: session?.role !== 'billing' })
+  if (session?.role === 'billing') return <Navigate to="/balance" replace />
   return (
     <Page title={t('title')}>
       <Text>{t('lead')}</Text>

@@ -15,6 +15,7 @@ import type live from '../live/words.en.json'
 import type projects from '../projects/words.en.json'
 import type talk from '../talk/words.en.json'
 import type talkPage from '../talk-page/words.en.json'
+import type team from '../team/words.en.json'
 import type trunks from '../trunks/words.en.json'
 import type words from './words.en.json'
 
@@ -37,6 +38,7 @@ declare module 'i18next' {
       projects: typeof projects
       talk: typeof talk
       'talk-page': typeof talkPage
+      team: typeof team
       trunks: typeof trunks
       words: typeof words
     }
