@@ -203,6 +203,7 @@ describe('blockers of a campaign', () => {
     spendable: 100n,
     hold: 100n,
     reserved: 0n,
+    stopped: false,
   }
   it.each<[string[], Partial<StartConditions>, Partial<StartConditions['campaign']>]>([
     [[], {}, {}],
