@@ -59,7 +59,7 @@ describe('spending', () => {
     ['more than that', 1001n, hours(30, 100n), 0n, true],
     ['more than that, but little', 1001n, hours(30, 100n), 1001n, false],
     ['no usual hour: 23 hours', 1_000_000n, hours(23, 100n), 0n, false],
-    ['no usual hour: two days', 1_000_000n, hours(40, 100n, HOUR), 0n, false],
+    ['no usual hour: two days', 1_000_000n, hours(40, 100n, 30 * MINUTE), 0n, false],
     ['hours without spending are no hours', 1_000_000n, [...hours(20, 100n), ...hours(40, 0n)], 0n, false],
     ['a new account', 1_000_000n, [], 0n, false],
   ])('%s', (_, spent, earlier, least, stops) => {

@@ -103,7 +103,7 @@ export async function stopAccount(deps: Pick<Deps, 'sql' | 'boss'>, ownerId: str
   })
 }
 
-/** What has been seen until now is no reason to stop again. */
+/** From then on, earlier activity is no reason to stop again. */
 export const resumeAccount = (deps: Pick<Deps, 'sql' | 'clock'>, ownerId: string): Promise<void> =>
   updateResumed(deps.sql, ownerId, wallDate(deps))
 
