@@ -20,6 +20,7 @@ import { registerPages } from './api/pages.ts'
 import { askHandlers, createReaper, handleEvent, sweepOld, sweepOverdue } from './background/engine.ts'
 import { balanceRoutes } from './billing/balance/routes.ts'
 import { limitRoutes } from './billing/limits/routes.ts'
+import { watchSpending } from './billing/unusual/service.ts'
 import { dashboardRoutes } from './dashboard/routes.ts'
 import { eraseClosed } from './data/accounts/closed.ts'
 import { erasureRoutes } from './data/erasure/routes.ts'
@@ -65,6 +66,7 @@ import { trunkRoutes } from './telephony/trunks/routes.ts'
 import { publishTrunks } from './telephony/trunks/service.ts'
 import { deliver } from './webhooks/deliver.ts'
 import { webhookRoutes } from './webhooks/routes.ts'
+import { tellStopped } from './webhooks/stopped.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/
 
@@ -206,6 +208,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     'knowledge.forget': ({ keys }) => deleteContent(deps, keys),
     'leads.search': data => searcher.run(data),
     'account.erase': data => eraseClosed(deps, data),
+    'account.stopped': data => tellStopped(deps, data),
   })
   const running = [
     deps.bus.onEvents(event => handleEvent(deps, event).catch(rethrowBare)),
@@ -218,6 +221,7 @@ export async function startControl(deps: Deps): Promise<Control> {
     every(deps, HOUR_MS, 'knowledge', () => sweepKnowledge(deps)),
     every(deps, HOUR_MS, 'vectors', () => indexer.refresh()),
     every(deps, MINUTE_MS, 'events', () => deps.bus.trim()),
+    every(deps, MINUTE_MS, 'spending', () => watchSpending(deps)),
     ...watchState(deps),
     startPacer(deps),
   ]

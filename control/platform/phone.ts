@@ -48,6 +48,12 @@ function isRegion(text: string): text is CountryCode {
 /** Country of a number; null when the number has none, such as +800. */
 export const regionOf = (phone: string): string | null => parsePhoneNumberFromString(phone)?.country ?? null
 
+/** Plus and calling code of a number; its first three digits when it has none. */
+export function callingPrefix(phone: string): string {
+  const code = parsePhoneNumberFromString(phone)?.countryCallingCode
+  return code ? `+${code}` : phone.slice(0, 4)
+}
+
 /** Type in the numbering plan: `MOBILE`, `TOLL_FREE`; null for a number outside every plan. */
 export const phoneType = (phone: string): string | null => parsePhoneNumberFromString(phone)?.getType() ?? null
 

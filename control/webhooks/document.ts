@@ -39,6 +39,16 @@ export const payloads: Record<DeliveryEvent, z.ZodType> = {
       company: z.string().optional().describe('Company name'),
     }),
   }),
+  'account.stopped': z.object({
+    event: z.literal('account.stopped'),
+    created_at,
+    data: z.object({
+      reason: z.enum(['new_countries', 'spending']),
+      countries: z.array(z.string()).nullable().describe('Countries called for the first time (ISO 3166)'),
+      spent: z.string().nullable().describe('Amount of the last hour'),
+      usual: z.string().nullable().describe('Amount of the usual hour'),
+    }),
+  }),
   test: z.object({ event: z.literal('test'), created_at, data: z.object({}) }),
 }
 
@@ -68,6 +78,11 @@ export const payloadExamples: Record<DeliveryEvent, unknown> = {
     score: null,
     data: { call_id: CALL },
   },
+  'account.stopped': {
+    event: 'account.stopped',
+    created_at: AT,
+    data: { reason: 'new_countries', countries: ['CI', 'CU', 'LT', 'MV', 'SC'], spent: null, usual: null },
+  },
   test: { event: 'test', created_at: AT, data: {} },
 }
 
@@ -75,6 +90,7 @@ const summaries: Record<DeliveryEvent, string> = {
   'call.completed': 'An answered call has ended',
   'call.failed': 'A call was not answered, was canceled or was interrupted',
   'lead.created': 'A lead was enriched, or a caller became a lead',
+  'account.stopped': 'Outgoing calls were stopped for unusual activity',
   test: 'Test event sent by `test_webhook`',
 }
 

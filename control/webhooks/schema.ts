@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { paging } from '../platform/http/paging.ts'
 import { isFetchable } from '../platform/http/shapes.ts'
 
-export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created'])
+export const WebhookEvent = z.enum(['call.completed', 'call.failed', 'lead.created', 'account.stopped'])
 export type WebhookEvent = z.output<typeof WebhookEvent>
 /** Type of a delivery: an event, or a test that its owner requested. */
 export const DeliveryEvent = z.enum([...WebhookEvent.options, 'test'])

@@ -16,6 +16,10 @@ import { createKey, listKeys, revoke } from '../../control/access/keys/service.t
 import { selectKeyOwner } from '../../control/access/keys/sql.ts'
 import { createPerson } from '../../control/access/login/login.ts'
 import { hashPassword } from '../../control/access/login/passwords.ts'
+import { selectPersonByEmail } from '../../control/access/people/sql.ts'
+import { deleteSecondFactor } from '../../control/access/second-factor/sql.ts'
+import { whoseOf } from '../../control/access/sessions/sessions.ts'
+import { deleteSessions } from '../../control/access/sessions/sql.ts'
 import { balanceOf, fromUnits } from '../../control/billing/money.ts'
 import { exportAccount } from '../../control/data/accounts/export.ts'
 import { byOperator, eraseAccount, findAccount, listAccounts, Refused } from '../../control/data/accounts/operator.ts'
@@ -188,6 +192,25 @@ const accountCommands: Record<string, Command> = {
       const ends_at = until === null ? null : dateOf(until)
       const account = await findAccount(deps, args[0]!)
       await setSubscription(deps, account.id, optional(options, 'plan'), { status, ends_at })
+      return shown(deps, account.id)
+    },
+  },
+  'reset-second-factor': {
+    args: ['id|email', 'person'],
+    options: {},
+    usage: '',
+    changes: true,
+    about:
+      'Remove app codes, passkeys and recovery codes of a person (an e-mail) of an account, and end the person’s sessions.\n' +
+      'Make sure by other means that it is the person who asks.',
+    async run({ deps, args }) {
+      const account = await findAccount(deps, args[0]!)
+      const person = await selectPersonByEmail(deps.sql, args[1]!)
+      if (person?.owner_id !== account.id) throw new Refused(`The account has no person ${args[1]}.`)
+      await deps.sql.begin(async tx => {
+        await deleteSecondFactor(tx, person)
+        await deleteSessions(tx, whoseOf(person))
+      })
       return shown(deps, account.id)
     },
   },

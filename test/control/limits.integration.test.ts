@@ -43,6 +43,8 @@ test('lets keys read limits, and only sessions change them', async () => {
     max_spend_a_day: null,
     spent_today: money('0.0000'),
     held: money('0.0000'),
+    stop_unusual_activity: true,
+    stopped: null,
   })
   expect((await owner.call('PATCH', '/limits', { max_spend_a_day: null })).body.code).toBe('insufficient_scope')
   const set = await limit(owner, { destinations: ['+7', '+1415', '+7'], max_spend_a_day: '12.5' })

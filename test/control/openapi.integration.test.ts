@@ -10,6 +10,7 @@ import { Problem, problemCodes, problems } from '../../control/platform/http/pro
 import { finish } from '../../control/telephony/calls/finish.ts'
 import { payloads } from '../../control/webhooks/document.ts'
 import type { DeliveryEvent } from '../../control/webhooks/schema.ts'
+import { tellStopped } from '../../control/webhooks/stopped.ts'
 import { createControl, createTenant, nextPhone, request, type TestControl } from '../support/control.ts'
 import { record } from '../support/records.ts'
 import { recordingLog } from '../support/world.ts'
@@ -150,7 +151,7 @@ test('what is delivered is what the webhooks section promises', async () => {
   const { id } = (
     await tenant.call('POST', '/webhooks', {
       url: 'https://example.com/hook',
-      events: ['call.completed', 'call.failed', 'lead.created'],
+      events: ['call.completed', 'call.failed', 'lead.created', 'account.stopped'],
     })
   ).body
   await tenant.call('POST', `/webhooks/${id}/test`)
@@ -159,6 +160,8 @@ test('what is delivered is what the webhooks section promises', async () => {
   await tenant.call('POST', `/calls/${await place()}/hangup`)
   const how = { summary: 'Done', extracted: { guests: 4 }, goal_reached: true }
   await finish(control.deps, await place(), record(how))
+  const stop = { owner_id: tenant.ownerId, at: new Date().toISOString(), reason: 'new_countries' }
+  await tellStopped(control.deps, { ...stop, countries: ['CI', 'LT'], spent: null, usual: null })
   const rows = await control.deps.sql<{ event: DeliveryEvent; body: string }[]>`
     select event, body from webhook_deliveries where owner_id = ${tenant.ownerId}`
   expect(new Set(rows.map(row => row.event))).toEqual(new Set(Object.keys(payloads)))

@@ -100,7 +100,7 @@ async function createOwned(email: string, name: string): Promise<Owned> {
   await insertPasskey(sql, {
     id: passkeyId,
     owner_id: tenant.ownerId,
-    person_id: memberId,
+    person_id: tenant.ownerId,
     credential_id: `credential of ${email}`,
     public_key: Buffer.from('key'),
     counter: 0,
@@ -108,6 +108,8 @@ async function createOwned(email: string, name: string): Promise<Owned> {
     name: 'Laptop',
     created_at: new Date(),
   })
+  // With a second factor, sensitive operations need a proof that is not old.
+  await sql`update sessions set proved_at = now(), stepped_up_at = now() where owner_id = ${tenant.ownerId}`
   const invitation = await request(control.app, {
     method: 'POST',
     url: '/v1/public/invitations',

@@ -3,6 +3,7 @@
  * searches all tables, all of Redis and every log line for them. None may occur in any encoding.
  */
 import { inspect } from 'node:util'
+import { Secret, TOTP } from 'otpauth'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startControl } from '../../control/app.ts'
 import { createSealer } from '../../media/contract/seal.ts'
@@ -101,6 +102,22 @@ async function fillAccess(): Promise<void> {
   shown('session of the invited person', cookieOf(accepted).split('=')[1])
   shown('key', (await ask('POST', '/keys', { name: OPEN, scopes: ['read'] }, 'session')).body.value)
   secrets.set('key of the tenant', owner.key)
+  await fillSecondFactor(third)
+}
+
+/** A second factor of the person who is logged in, whose password is `password`. */
+async function fillSecondFactor(password: string): Promise<void> {
+  const { uri } = (await ask('POST', '/second-factor/totp', { password }, 'session')).body
+  const secret = new URL(uri).searchParams.get('secret')!
+  shown('secret of the app', secret)
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: control.deps.clock.wall() })
+  const confirmed = await ask('POST', '/second-factor/totp/confirm', { code }, 'session')
+  const [used, kept] = confirmed.body.recovery_codes
+  shown('recovery code, used', used)
+  shown('recovery code', kept)
+  shown('recovery code without dashes', kept.replaceAll('-', ''))
+  const renewed = await ask('POST', '/second-factor/recovery-codes', { password, code: used }, 'session')
+  shown('recovery code, renewed', renewed.body.recovery_codes[0])
 }
 
 async function fillTelephony(): Promise<void> {
@@ -204,6 +221,7 @@ test('each field that takes a secret, and each that is shown once, is among what
   expect([...new Set(taken)].filter(name => !name.includes('api_key_secret')).sort()).toEqual([
     'accept_invitation password',
     'accept_invitation token',
+    'change_password code',
     'change_password current',
     'change_password new',
     'confirm_password_reset password',
@@ -211,21 +229,29 @@ test('each field that takes a secret, and each that is shown once, is among what
     'create_project tools[].headers',
     'create_trunk password',
     'delete_account password',
+    'disable_totp password',
     'log_in password',
+    'renew_recovery_codes password',
     'set_secret value',
     'sign_up password',
+    'start_passkey password',
+    'start_totp password',
     'update_project tools[].headers',
     'update_trunk password',
   ])
   const once = control.app.operations.filter(({ secret }) => secret !== undefined).map(({ id }) => id)
   expect(once.sort()).toEqual([
+    'add_passkey', // its recovery codes are those of confirm_totp
+    'confirm_totp',
     'create_key',
     'create_realtime_session', // needs LiveKit; its token is signed, and kept nowhere
     'create_softphone',
     'create_webhook',
     'monitor_call', // the same
+    'renew_recovery_codes',
     'renew_softphone_password',
     'rotate_webhook_secret',
+    'start_totp',
   ])
 })
 

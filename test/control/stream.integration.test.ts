@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { insertMember } from '../../control/access/people/sql.ts'
+import { forgetSessions, openSession } from '../../control/access/sessions/sessions.ts'
 import { type Control, startControl } from '../../control/app.ts'
+import { uuidv7 } from '../../control/platform/ids.ts'
 import { createControl, createTenant, nextPhone, type Tenant, type TestControl } from '../support/control.ts'
 import { record } from '../support/records.ts'
 import { until } from '../support/world.ts'
@@ -78,4 +81,29 @@ test('releases a client that disconnects, and closes the others at shutdown', as
   const staying = await open(owner, id)
   await control.app.close()
   await staying.ended
+})
+
+test('ends for a person who has lost the role that may watch', async () => {
+  const owner = await createTenant(control)
+  const { id, emit, engine } = await liveCall(owner)
+  const personId = uuidv7(control.deps.clock.wall())
+  await insertMember(control.deps.sql, {
+    id: personId,
+    owner_id: owner.ownerId,
+    email: 'watcher@example.com',
+    name: 'Watcher',
+    role: 'operator',
+    password_hash: null,
+    created_at: new Date(),
+  })
+  const { token } = await openSession(control.deps, owner.ownerId, { personId })
+  await emit({ type: 'call.started', engine: engine.engine, boot: engine.boot })
+  const response = await fetch(`${address}/v1/public/calls/${id}/events`, {
+    headers: { cookie: `parley_session=${token}` },
+  })
+  expect(response.status).toBe(200)
+  await control.deps.sql`update members set role = 'billing' where id = ${personId}`
+  forgetSessions(control.deps, owner.ownerId)
+  const text = await response.text()
+  expect(names(text)).not.toContain('call.ended')
 })

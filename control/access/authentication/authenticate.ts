@@ -1,13 +1,14 @@
 /** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
-import { type Authenticator, type Caller, type RequiredCredential, scopes } from '../../platform/http/caller.ts'
+import { type Authenticator, type Caller, type RequiredCredential, type Role, scopes } from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'
 import { assertRole } from '../permissions/authorize.ts'
 import { assertSecondFactor } from '../permissions/fresh.ts'
 import { assertConcernsProjects, assertProject } from '../permissions/projects.ts'
+import { mayUse } from '../permissions/table.ts'
 import { type SessionRow, usedFrom, verifySession } from '../sessions/sessions.ts'
 
 export const createAuthenticator = (deps: Deps): Authenticator => ({
@@ -57,12 +58,15 @@ export async function identify(deps: Deps, request: FastifyRequest, reply: Fasti
 
 async function isStillValid(deps: Deps, request: FastifyRequest): Promise<boolean> {
   const value = presentedKey(request)
+  // A person who lost the role must not go on watching, either.
+  const mayStill = (role: Role) => mayUse(role, request.routeOptions.schema?.operationId ?? '')
   if (value !== null) {
     const key = await verifyKey(deps, value, request.ip)
-    return key !== null && key !== 'elsewhere'
+    return key !== null && key !== 'elsewhere' && mayStill(key.role)
   }
   const token = request.cookies[SESSION_COOKIE]
-  return token !== undefined && (await verifySession(deps, token, usedFrom(request))) !== null
+  const found = token === undefined ? null : await verifySession(deps, token, usedFrom(request))
+  return found !== null && mayStill(found.session.role)
 }
 
 /** Throws `address_not_allowed`; the attempt counts against the address and not against the key. */

@@ -8,7 +8,7 @@ const FRESH_MS = 15 * 60_000
 /** Operations that let somebody in, keep somebody in, or lift a protection of the account. */
 export const sensitiveOperations: readonly string[] = [
   ...['create_key', 'invite_member', 'update_member', 'remove_member'],
-  ...['update_limits', 'update_second_factor'],
+  ...['update_limits', 'resume_calls', 'update_second_factor'],
 ]
 
 /** Operations by which a person sets up the second factor that the account requires. */

@@ -35,7 +35,7 @@ const groups: readonly (readonly [allowed: readonly Role[], operations: readonly
     [
       ...['list_members', 'update_member', 'remove_member', 'list_invitations', 'invite_member', 'revoke_invitation'],
       'update_second_factor',
-      ...['update_limits', 'update_retention', 'erase_person', 'erase_call', 'get_audit'],
+      ...['update_limits', 'resume_calls', 'update_retention', 'erase_person', 'erase_call', 'get_audit'],
     ],
   ],
   [PAYERS, ['list_balance_entries', 'get_spend']],

@@ -134,6 +134,13 @@ export async function hasSecondFactor(db: Db, { id, owner_id }: Person): Promise
   return row!.has
 }
 
+/** Removes every factor of a person who has lost them all. */
+export async function deleteSecondFactor(db: Db, person: Person): Promise<void> {
+  await deleteTotp(db, person)
+  await deleteRecoveryCodes(db, person)
+  await db`delete from passkeys where owner_id = ${person.owner_id} and person_id = ${person.id}`
+}
+
 export async function updateProof(
   db: Db,
   { owner_id }: Whose,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Money } from '../money-schema.ts'
+import { stopReasons } from '../unusual/machine.ts'
 
 const MOST_DESTINATIONS = 100
 
@@ -25,6 +26,21 @@ export const LimitsView = z
       'Spending limit per day (UTC) for calls and lead searches together. Null: no limit',
     ),
     spent_today: Money.describe('Amount charged since midnight UTC'),
+    stop_unusual_activity: z
+      .boolean()
+      .describe(
+        'Whether outgoing calls stop when the account suddenly calls new countries or spends many times its usual hour',
+      ),
+    stopped: z
+      .object({
+        at: z.string(),
+        reason: z.enum(stopReasons),
+        countries: z.array(z.string()).nullable().describe('Countries called for the first time (ISO 3166)'),
+        spent: z.string().nullable().describe('Amount of the last hour'),
+        usual: z.string().nullable().describe('Amount of the usual hour'),
+      })
+      .nullable()
+      .describe('Why outgoing calls are stopped; `resume_calls` resumes them. Null: they are not stopped'),
     held: Money.describe(
       'Amount held for calls and lead searches in progress; counts towards the limit until they end',
     ),
@@ -34,4 +50,8 @@ export const LimitsView = z
 export const LimitsPatch = z.strictObject({
   destinations: Destinations.optional(),
   max_spend_a_day: Amount.nullable().optional(),
+  stop_unusual_activity: z
+    .boolean()
+    .optional()
+    .describe('False switches the automatic stop off. It does not resume calls that are stopped'),
 })

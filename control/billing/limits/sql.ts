@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../platform/db/connect.ts'
+import type { WatchRow } from '../unusual/sql.ts'
 
-export interface LimitsRow {
+export interface LimitsRow extends WatchRow {
   destinations: string[]
   /** Units; null means no limit. */
   daily_cap: bigint | null
@@ -11,7 +12,7 @@ export interface LimitsRow {
 
 export async function selectLimits(db: Db, ownerId: string, at: Date): Promise<LimitsRow> {
   const [row] = await db<LimitsRow[]>`
-    select destinations, daily_cap, held,
+    select destinations, daily_cap, held, stop_unusual_activity, stopped_at, stop_reason, stop_detail, resumed_at,
       case when spent_on = (${at}::timestamptz at time zone 'UTC')::date then spent else 0 end as spent
     from accounts join balances on balances.owner_id = accounts.id where accounts.id = ${ownerId}`
   return row!

@@ -92,6 +92,7 @@ export const ownedTables: readonly OwnedTable[] = [
   { name: 'api_keys', exported: without(['hash'], 'created_at', 'id'), erased: true },
   { name: 'sessions', exported: without(['hash'], 'created_at', 'id'), erased: true },
   { name: 'password_resets', exported: false, erased: true },
+  { name: 'called_countries', exported: all('first_at', 'country'), erased: true },
   { name: 'second_factors', exported: without(['totp_sealed', 'totp_step'], 'person_id'), erased: true },
   { name: 'recovery_codes', exported: false, erased: true },
   { name: 'passkeys', exported: without(['public_key', 'counter'], 'created_at', 'id'), erased: true },

@@ -5,8 +5,10 @@
 
 import { toDialingLimits } from '../../billing/limits/service.ts'
 import { costOf, openHolds, type Tariff } from '../../billing/money.ts'
+import { noteCountries, unlessUnusual } from '../../billing/unusual/service.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
+import { Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
 import { enqueue, withJobs } from '../../platform/jobs/jobs.ts'
 import { blockedReason } from '../../platform/phone.ts'
@@ -82,11 +84,11 @@ export const usableLines = ({ lines, caller_id }: Pick<Terms, 'lines' | 'caller_
 /** Does nothing when the campaign is not running, its lines are gone, or another process was faster. */
 export async function claim(deps: Deps, wish: Claim): Promise<Claimed> {
   const { owner_id, id } = wish.work
-  return withJobs(deps, async tx => {
+  const work = async (tx: Tx): Promise<Claimed> => {
     const campaign = await lockRunning(tx, owner_id, id)
     if (!campaign) return { calls: 0, passedOver: 0 }
     const terms = await selectTerms(tx, owner_id, id)
-    if (usableLines(terms).length === 0) return { calls: 0, passedOver: 0 }
+    if (usableLines(terms).length === 0 || terms.stopped) return { calls: 0, passedOver: 0 }
     const at = wallDate(deps)
     const plan: Plan = { campaign, terms, wish, at }
     const { dial, defer, skip } = await passTexts(campaign, await choose(deps, tx, plan))
@@ -97,6 +99,10 @@ export async function claim(deps: Deps, wish: Claim): Promise<Claimed> {
       await bumpCampaign(tx, id, { pending: -calls - skip.length, dialing: calls, skipped: skip.length })
     }
     return { calls, passedOver: defer.length + skip.length }
+  }
+  return unlessUnusual(deps, owner_id, () => withJobs(deps, work)).catch(error => {
+    if (error instanceof Problem && error.code === 'calls_stopped') return { calls: 0, passedOver: 0 }
+    throw error
   })
 }
 
@@ -169,6 +175,8 @@ async function begin(deps: Deps, tx: Tx, { campaign, terms, at }: Plan, dial: re
   const { count, maxCost } = capacityFor(deps, campaign, capacity, tariff, dial.length)
   const taken = await withinTrunks(tx, owner_id, dial.slice(0, count))
   if (taken.length === 0) return 0
+  const phones = taken.map(({ contact: { phone } }) => phone)
+  await noteCountries(tx, owner_id, phones, at)
   const attempts = taken.map(
     ({ contact, line, untilMs }): NewAttempt => ({
       id: uuidv7(at.getTime()),

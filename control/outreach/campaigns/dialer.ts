@@ -18,7 +18,7 @@ import { offered } from '../../telephony/call-setup/offer.ts'
 import { makePlan } from '../../telephony/call-setup/plan.ts'
 import { updateMissingVars } from '../../telephony/call-setup/sql.ts'
 import { HOLD_SECONDS } from '../../telephony/call-setup/tariff.ts'
-import { createWaiting, giveUp } from '../../telephony/calls/waiting.ts'
+import { cancelStopped, createWaiting, giveUp } from '../../telephony/calls/waiting.ts'
 import { type OfferRow, selectOffers } from './pacer-sql.ts'
 
 export interface CampaignDialer {
@@ -37,8 +37,11 @@ export function createCampaignDialer(deps: CallDeps): CampaignDialer {
 
   async function offer(callIds: readonly string[]): Promise<void> {
     const rows = await selectOffers(deps.sql, callIds, wallDate(deps))
-    for (const row of rows) if (row.unwanted) await giveUp(deps, row.id)
-    const wanted = rows.filter(row => !row.unwanted && !waiting.has(row.id))
+    for (const row of rows) {
+      if (row.unwanted) await giveUp(deps, row.id)
+      else if (row.stopped) await cancelStopped(deps, row.id)
+    }
+    const wanted = rows.filter(row => !row.unwanted && !row.stopped && !waiting.has(row.id))
     const turns = await Promise.all(wanted.map(row => turnOf(deps, row)))
     const due = wanted.flatMap((row, i) => (turns[i] === null ? [] : [{ row, wait: turns[i]! }]))
     const late = due.filter(one => one.wait > 0)

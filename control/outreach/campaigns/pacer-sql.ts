@@ -76,7 +76,7 @@ export async function selectWork(db: Db, asleep: readonly string[], at: Date): P
         where c.campaign_id = campaigns.id and c.status = 'pending' and next_attempt_at <= ${at}
         order by next_attempt_at, seq limit concurrency - counters.dialing - counters.in_progress
       ) as waiting)::int as due,
-      accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
+      accounts.minute_price, accounts.destinations, accounts.stopped_at is not null as stopped, subscriptions.status, subscriptions.ends_at, balances.available,
       balances.open_holds, spendable(balances, ${at}) as spendable,
       ${dialled(db)}
     from campaigns
@@ -107,12 +107,12 @@ export async function lockRunning(tx: Tx, ownerId: string, id: string): Promise<
   return row
 }
 
-export type Terms = Pick<WorkRow, 'minute_price' | 'destinations' | 'caller_id' | 'lines'>
+export type Terms = Pick<WorkRow, 'minute_price' | 'destinations' | 'stopped' | 'caller_id' | 'lines'>
 
 /** Current terms: a claim may run a while after the round that planned it. */
 export async function selectTerms(tx: Tx, ownerId: string, id: string): Promise<Terms> {
   const [row] = await tx<Terms[]>`
-    select accounts.minute_price, accounts.destinations, ${dialled(tx)}
+    select accounts.minute_price, accounts.destinations, accounts.stopped_at is not null as stopped, ${dialled(tx)}
     from campaigns join accounts on accounts.id = campaigns.owner_id ${projectOf(tx)}
     where campaigns.owner_id = ${ownerId} and campaigns.id = ${id}`
   return row!
@@ -335,6 +335,7 @@ export async function selectUnclaimed(db: Db, at: Date): Promise<string[]> {
 
 export interface OfferRow extends CallRow {
   unwanted: boolean
+  stopped: boolean
   max_cps: number | null
   contact_name: string | null
 }
@@ -343,7 +344,7 @@ export async function selectOffers(db: Db, ids: readonly string[], now: Date): P
   return db<OfferRow[]>`
     select calls.*, trunks.max_cps, contacts.name as contact_name, exists(
       select 1 from do_not_call d where d.owner_id = calls.owner_id and d.phone = calls.to_phone
-    ) as unwanted
+    ) as unwanted, exists(select 1 from accounts where id = calls.owner_id and stopped_at is not null) as stopped
     from calls join campaigns on campaigns.id = calls.campaign_id
     left join trunks on trunks.id = calls.trunk_id left join contacts on contacts.id = calls.contact_id
     where calls.id = any(${ids as string[]}::uuid[]) and calls.status = 'queued' and calls.deadline_at > ${now}

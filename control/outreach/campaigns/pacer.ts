@@ -166,6 +166,7 @@ function blockersFor(deps: CallDeps, row: WorkRow): Blocker[] {
     available,
     spendable,
     reserved,
+    stopped: row.stopped,
     hold: costOf(tariffAt(deps.config, 'out', row.minute_price), HOLD_SECONDS),
   })
 }

@@ -16,6 +16,7 @@ export const blockers = [
   'max_spend',
   'insufficient_balance',
   'daily_limit_reached',
+  'calls_stopped',
 ] as const
 export type Blocker = (typeof blockers)[number]
 export type WaitReason = Blocker | 'outside_window' | 'quiet_hours' | 'retry_interval'
@@ -121,6 +122,8 @@ export interface StartConditions {
   hold: bigint
   /** Units that calls in progress may still cost, out of the campaign's limit. */
   reserved: bigint
+  /** Whether the account is stopped for unusual activity. */
+  stopped: boolean
 }
 
 /** Returns what blocks all calls of a campaign now, in the order of the gates. */
@@ -132,6 +135,7 @@ export function blockersOf({
   spendable,
   hold,
   reserved,
+  stopped,
 }: StartConditions): Blocker[] {
   const { status, consent, max_spend, spend } = campaign
   const found: Blocker[] = []
@@ -142,5 +146,6 @@ export function blockersOf({
   if (max_spend !== null && spend + reserved + hold > max_spend) found.push('max_spend')
   if (available < hold) found.push('insufficient_balance')
   else if (spendable < hold) found.push('daily_limit_reached')
+  if (stopped) found.push('calls_stopped')
   return found
 }

@@ -167,6 +167,7 @@ const START_ERRORS: ProblemCode[] = [
   'subscription_inactive',
   'insufficient_balance',
   'daily_limit_reached',
+  'calls_stopped',
   'no_outbound_line',
   'moderation_rejected',
 ]

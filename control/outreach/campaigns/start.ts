@@ -4,7 +4,7 @@ import { rejectedTexts } from '../../agents/moderation/moderation.ts'
 import type { Deps } from '../../platform/deps.ts'
 import type { Caller } from '../../platform/http/caller.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
-import { moneyGates, standingOf } from '../../telephony/gates/service.ts'
+import { moneyGates, standingOf, stopGate } from '../../telephony/gates/service.ts'
 import { pickLine } from '../../telephony/numbers/lines.ts'
 import type { Action } from './lifecycle.ts'
 import { type CountedCampaign, type StartFacts, selectLines } from './sql.ts'
@@ -49,7 +49,12 @@ export async function passStartGates(
     rejectedTexts(deps, { '/task': campaign.task }),
   ])
   if (facts.project_id === null) throw notFound()
-  const problems = [...contactGate(campaign, action), ...moneyGates(standing), ...lineGate(facts)]
+  const problems = [
+    ...contactGate(campaign, action),
+    ...stopGate(standing),
+    ...moneyGates(standing),
+    ...lineGate(facts),
+  ]
   const errors = problems.map(({ code, message }) => ({ pointer: '', code: code as string, message }))
   for (const { pointer, message } of texts) errors.push({ pointer, code: 'moderation_rejected', message })
   if (errors.length === 0) return

@@ -25,6 +25,7 @@ const messages: Record<WaitReason | SkipReason | 'moderation_rejected' | 'erased
   max_spend: 'Another call could exceed the spending limit of the campaign',
   insufficient_balance: 'The balance does not cover the first minute of a call',
   daily_limit_reached: 'The account has reached its daily spending limit',
+  calls_stopped: 'Outgoing calls of the account are stopped for unusual activity',
   outside_window: 'The time is outside the calling window of the campaign',
   quiet_hours: 'The time is within quiet hours in the region of the number',
   retry_interval: 'The time between two attempts has not passed',
@@ -123,6 +124,7 @@ async function decideNow(deps: Deps, campaign: CountedCampaign, contact: Campaig
       spendable,
       hold,
       reserved: reserved.get(id) ?? 0n,
+      stopped: standing.stopped,
     }),
   })
 }

@@ -70,6 +70,7 @@ function beginningRoutes(app: FastifyInstance, deps: LeadDeps): void {
       'no_lead_sources',
       'insufficient_balance',
       'daily_limit_reached',
+      'calls_stopped',
       'service_unavailable',
     ],
     handle: ({ ownerId, caller, body, save }) => startSearch(deps, { ownerId, caller }, body, save),

@@ -6,6 +6,7 @@
 
 import { passModeration } from '../../agents/moderation/moderation.ts'
 import { lockBalance, openJobHold, toUnits } from '../../billing/money.ts'
+import { stoppedProblem } from '../../billing/unusual/service.ts'
 import type { Db } from '../../platform/db/connect.ts'
 import { type ControlConfig, wallDate } from '../../platform/deps.ts'
 import type { Caller } from '../../platform/http/caller.ts'
@@ -38,6 +39,7 @@ export async function startSearch(
   const amount = price * BigInt(brief.target_leads)
   const at = wallDate(deps)
   const standing = await standingOf(deps, ownerId, 'out')
+  if (standing.stopped) throw stoppedProblem()
   if (!standing.subscribed) throw new Problem('subscription_inactive')
   await passModeration(deps, textsOf(input))
   const facts = (db: Db) => selectStartFacts(db, ownerId, { version: TERMS_VERSION, since: startOfDay(at) })

@@ -63,6 +63,11 @@ export const problems = {
     title: 'The key lacks the required scope',
     help: 'Operations that read need the scope `read`; operations that change, launch or cost anything need `write`.',
   },
+  calls_stopped: {
+    status: 403,
+    title: 'Outgoing calls of the account are stopped',
+    help: 'The account suddenly called new countries, or spent many times its usual hour. A person with the role owner or admin resumes calls under Account in the dashboard, or switches the stop off.',
+  },
   address_not_allowed: {
     status: 403,
     title: 'The key may not be used from this address',

@@ -10,5 +10,6 @@ export const JOB_NAMES = [
   'knowledge.forget',
   'leads.search',
   'account.erase',
+  'account.stopped',
 ] as const
 export type JobName = (typeof JOB_NAMES)[number]

@@ -18,6 +18,14 @@ export interface JobData extends Record<JobName, object> {
   'knowledge.forget': { keys: string[] }
   'leads.search': { owner_id: string; job_id: string }
   'account.erase': { owner_id: string }
+  'account.stopped': {
+    owner_id: string
+    at: string
+    reason: string
+    countries: string[] | null
+    spent: string | null
+    usual: string | null
+  }
 }
 
 interface Queue {
@@ -77,6 +85,7 @@ const queues: { [N in JobName]: Queue } = {
   },
   // Retried until the last call has ended and the blob store is reachable.
   'account.erase': { retryLimit: 1_000_000, retryDelay: 30, expireInSeconds: 3600, notify: false },
+  'account.stopped': { retryLimit: 20, retryDelay: 5, expireInSeconds: 60, notify: true },
 }
 const KEPT_SECONDS = 3600
 const POLL_SECONDS = 2
@@ -101,6 +110,7 @@ const PLACES: Record<JobName, number> = {
   'knowledge.forget': 1,
   'leads.search': 32,
   'account.erase': 1,
+  'account.stopped': 2,
 }
 /** Limit for one owner over all processes: a customer's slow receivers or hundred sites must not occupy all workers. */
 const PLACES_OF_AN_OWNER: Partial<Record<JobName, number>> = {

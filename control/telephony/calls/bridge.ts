@@ -1,6 +1,7 @@
 /** A second leg of a live call, used to transfer its caller; it counts towards the trunk's limit like other calls. */
 import type { RequestAnswer, RequestBody } from '../../../media/contract/messages.ts'
 import { lockBalance } from '../../billing/money.ts'
+import { isStopped } from '../../billing/unusual/sql.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { lockCall, updateBridge } from '../call-setup/sql.ts'
 import { selectTrunkCapacity } from '../gates/sql.ts'
@@ -24,6 +25,7 @@ export async function bridgeCall(
     const room = await selectTrunkCapacity(tx, owner_id, trunk_id)
     const own = call.bridge_trunk_id === trunk_id ? 1 : 0
     if (room && room.live - own >= room.max_calls) return { granted: false }
+    if (await isStopped(tx, owner_id)) return { granted: false }
     await updateBridge(tx, owner_id, { id: call_id, trunkId: trunk_id, attempt })
     return { granted: true }
   })

@@ -5,6 +5,7 @@ import { presentProject } from '../../agents/projects/service.ts'
 import { selectProjectEver } from '../../agents/projects/sql.ts'
 import { secretNames } from '../../agents/projects/tool-plan.ts'
 import { dialingLimitsOf } from '../../billing/limits/service.ts'
+import { isStopped } from '../../billing/unusual/sql.ts'
 import { hasReadySource } from '../../knowledge/sql.ts'
 import { wallDate } from '../../platform/deps.ts'
 import { enqueue } from '../../platform/jobs/jobs.ts'
@@ -18,7 +19,7 @@ import { HOLD_SECONDS } from '../call-setup/tariff.ts'
 import { isDoNotCall } from '../do-not-call/sql.ts'
 import { selectSoftphoneId } from '../softphones/sql.ts'
 import { selectMaxCps } from '../trunks/sql.ts'
-import { createWaiting, giveUp } from './waiting.ts'
+import { cancelStopped, createWaiting, giveUp } from './waiting.ts'
 
 export interface Dialer {
   /** Handler of the job behind a queued call. A second run may offer the call again; only one engine claims it. */
@@ -36,6 +37,7 @@ export function createDialer(deps: CallDeps): Dialer {
     const call = await selectCallById(deps.sql, callId)
     if (call?.status !== 'queued' || call.deadline_at <= wallDate(deps)) return
     if (await isDoNotCall(deps.sql, call.owner_id, call.to_phone)) return giveUp(deps, callId)
+    if (call.trunk_id !== null && (await isStopped(deps.sql, call.owner_id))) return cancelStopped(deps, callId)
     const maxCps = call.trunk_id === null ? null : await selectMaxCps(deps.sql, call.owner_id, call.trunk_id)
     const placed = () => offered(deps, call, traceparent => place(deps, call, traceparent))
     if (call.trunk_id === null || maxCps === null) return placed()

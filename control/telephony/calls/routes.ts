@@ -50,6 +50,7 @@ export function callRoutes(app: FastifyInstance, deps: CallRouteDeps, eraseCall:
       'subscription_inactive',
       'insufficient_balance',
       'daily_limit_reached',
+      'calls_stopped',
       'no_outbound_line',
       'do_not_call',
       'destination_blocked',

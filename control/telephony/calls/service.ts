@@ -1,6 +1,7 @@
 import { costOf } from '../../billing/money.ts'
 import { presentMoney } from '../../billing/money-schema.ts'
-import type { Db } from '../../platform/db/connect.ts'
+import { noteCountries, unlessUnusual } from '../../billing/unusual/service.ts'
+import type { Db, Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { invalidField, notFound, Problem } from '../../platform/http/problem.ts'
 import { uuidv7 } from '../../platform/ids.ts'
@@ -65,7 +66,7 @@ export async function placeCall(
     deadline_at: new Date(at.getTime() + config.queue_expiry_ms),
     traceparent,
   }
-  return withJobs(deps, async tx => {
+  const insert = async (tx: Tx) => {
     // Rows are always locked in the order contact, call, balance, counters. Statements without a needed result are not
     // awaited separately.
     const contact = { id: uuidv7(at.getTime()), phone: input.phone, project_id: input.project_id, at }
@@ -73,6 +74,7 @@ export async function placeCall(
       line.trunk_id === null ? null : upsertContact(tx, ownerId, contact),
       holdSlot(tx, config, call, tariff, line.max_calls !== null),
     ])
+    if (line.trunk_id !== null) await noteCountries(tx, ownerId, [input.phone], at)
     const [row] = await Promise.all([
       insertCall(tx, { ...call, contact_id }),
       enqueue(deps, tx, 'call.place', { call_id: call.id }),
@@ -80,7 +82,8 @@ export async function placeCall(
     const answer = presentCall(config, row)
     await save(tx, answer)
     return answer
-  })
+  }
+  return unlessUnusual(deps, ownerId, () => withJobs(deps, insert))
 }
 
 /** Passes the same gates as `placeCall` and writes nothing. */

@@ -36,6 +36,11 @@ export function createWaiting(deps: Pick<CallDeps, 'clock' | 'log'>): Waiting {
   }
 }
 
+/** Cancels a queued call of an account that was stopped meanwhile. */
+export async function cancelStopped(deps: CallDeps, callId: string): Promise<void> {
+  if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'canceled_by_api')
+}
+
 /** Cancels a call whose callee was added to the do-not-call list after it was queued. */
 export async function giveUp(deps: CallDeps, callId: string): Promise<void> {
   if (await deps.bus.withdraw(callId)) await finishUnanswered(deps, callId, 'canceled', 'do_not_call')

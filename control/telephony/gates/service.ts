@@ -10,6 +10,7 @@ import { presentProject } from '../../agents/projects/service.ts'
 import { type ProjectRow, selectProject, selectSecrets } from '../../agents/projects/sql.ts'
 import { toDialingLimits } from '../../billing/limits/service.ts'
 import { costOf, openHold, type Tariff } from '../../billing/money.ts'
+import { stoppedProblem } from '../../billing/unusual/service.ts'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type ControlConfig, type Deps, wallDate } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
@@ -35,6 +36,8 @@ export interface AccountStanding {
   /** Part of `available` that the daily cap allows. */
   spendable: bigint
   destinations: readonly string[]
+  /** Whether outgoing calls are stopped for unusual activity. */
+  stopped: boolean
   /** Calls in progress. */
   calls: number
   tariff: Tariff
@@ -46,6 +49,7 @@ function toStanding(deps: Deps, row: StandingRow | undefined, direction: CallRow
     available: row?.available ?? 0n,
     spendable: row?.spendable ?? 0n,
     destinations: row?.destinations ?? [],
+    stopped: row?.stopped ?? false,
     calls: row?.open_holds ?? 0,
     tariff: tariffAt(deps.config, direction, row?.minute_price ?? null),
   }
@@ -65,6 +69,11 @@ export function* moneyGates({ subscribed, available, spendable, tariff }: Accoun
   const first = costOf(tariff, HOLD_SECONDS)
   if (available < first) yield new Problem('insufficient_balance')
   else if (spendable < first) yield new Problem('daily_limit_reached')
+}
+
+/** Not for inbound calls: people who call must still be answered. */
+export function* stopGate({ stopped }: Pick<AccountStanding, 'stopped'>): Generator<Problem> {
+  if (stopped) yield stoppedProblem()
 }
 
 function* capacityGates(config: ControlConfig, calls: number, trunk: TrunkCapacity | undefined): Generator<Problem> {
@@ -116,6 +125,7 @@ export async function passOutbound(deps: Deps, ownerId: string, wish: OutboundWi
   const isOwnPhone = SOFTPHONE_USERNAME.test(phone)
   if (isOwnPhone && (await selectSoftphoneId(deps.sql, ownerId, phone)) === null) throw notFound()
   const standing = toStanding(deps, found, 'out')
+  pass(stopGate(standing))
   pass(moneyGates(standing))
   const line = isOwnPhone ? NO_LINE : pickLine(found.lines, found.caller_id, phone)
   if (found.unwanted) throw new Problem('do_not_call')
@@ -160,6 +170,7 @@ export async function passWeb(deps: Deps, ownerId: string, { project_id, texts }
   ])
   const missing = notReady(settings, new Set(secrets.map(secret => secret.name)))
   if (missing) throw missing
+  pass(stopGate(standing))
   pass(moneyGates(standing))
   pass(capacityGates(deps.config, standing.calls, undefined))
   await passModeration(deps, texts)

@@ -13,10 +13,12 @@ export interface StandingRow {
   open_holds: number
   /** Prefixes of the numbers that the account may call; empty: all. */
   destinations: string[]
+  /** Whether outgoing calls are stopped for unusual activity. */
+  stopped: boolean
 }
 
 const standing = (db: Db, at: Date) => db`
-  accounts.minute_price, accounts.destinations, subscriptions.status, subscriptions.ends_at, balances.available,
+  accounts.minute_price, accounts.destinations, accounts.stopped_at is not null as stopped, subscriptions.status, subscriptions.ends_at, balances.available,
   balances.open_holds, spendable(balances, ${at}) as spendable`
 /** Legs in use on a trunk: one per call, and a second one while its caller is being transferred. */
 export const linesInUse = (db: Db) => db`

@@ -24,6 +24,7 @@ export function realtimeRoutes(app: FastifyInstance, deps: RealtimeDeps): void {
       'subscription_inactive',
       'insufficient_balance',
       'daily_limit_reached',
+      'calls_stopped',
       'too_many_calls',
       'moderation_rejected',
       'realtime_unavailable',

@@ -203,6 +203,7 @@ describe('blockers of a campaign', () => {
     spendable: 100n,
     hold: 100n,
     reserved: 0n,
+    stopped: false,
   }
   it.each<[string[], Partial<StartConditions>, Partial<StartConditions['campaign']>]>([
     [[], {}, {}],
@@ -210,6 +211,7 @@ describe('blockers of a campaign', () => {
     [['max_spend'], { reserved: 1n }, { max_spend: 150n, spend: 50n }],
     [['insufficient_balance'], { available: 99n, spendable: 99n }, {}],
     [['daily_limit_reached'], { spendable: 99n }, {}],
+    [['calls_stopped'], { stopped: true }, {}],
     [['not_running', 'no_consent'], {}, { status: 'draft', consent: null }],
     [['subscription_inactive', 'no_outbound_line'], { subscribed: false, lines: 0 }, {}],
   ])('%j', (found, part, campaign) => {

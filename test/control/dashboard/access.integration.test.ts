@@ -215,7 +215,7 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
     await page.getByText('Disabled', { exact: true }).waitFor()
     expect((await call('GET', `/webhooks/${id}`)).body).toMatchObject({
       enabled: false,
-      events: ['call.completed', 'call.failed'],
+      events: ['call.completed', 'call.failed', 'account.stopped'],
     })
     await page.getByRole('button', { name: 'Delete' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()

@@ -427,6 +427,7 @@ describe('words', () => {
     max_spend: 1,
     insufficient_balance: 1,
     daily_limit_reached: 1,
+    calls_stopped: 1,
     outside_window: 1,
     quiet_hours: 1,
     retry_interval: 1,

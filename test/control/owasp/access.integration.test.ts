@@ -177,7 +177,7 @@ describe('API5, function level:', () => {
     const which = behindKeys().filter(({ reach }) => reach === 'session')
     expect(which.map(({ id }) => id).sort()).toEqual(
       [
-        ...['create_key', 'list_keys', 'revoke_key', 'update_limits', 'update_retention'],
+        ...['create_key', 'list_keys', 'revoke_key', 'update_limits', 'resume_calls', 'update_retention'],
         ...['list_sessions', 'end_session'],
         ...['list_members', 'update_member', 'remove_member'],
         ...['list_invitations', 'invite_member', 'revoke_invitation'],

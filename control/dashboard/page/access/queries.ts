@@ -12,6 +12,7 @@ export const webhookEvents = [
   'call.completed',
   'call.failed',
   'lead.created',
+  'account.stopped',
 ] as const satisfies readonly Webhook['events'][number][]
 export const deliveryEvents = [...webhookEvents, 'test'] as const satisfies readonly Delivery['event'][]
 /** i18next treats a dot in a key as nesting. */
@@ -19,6 +20,7 @@ export const eventWords = {
   'call.completed': 'callCompleted',
   'call.failed': 'callFailed',
   'lead.created': 'leadCreated',
+  'account.stopped': 'accountStopped',
 } as const satisfies Record<Webhook['events'][number], string>
 export const deliveryStatuses = [
   'pending',

@@ -13,11 +13,13 @@ import { Limits } from './limits.tsx'
 import { CodeInput } from './proof-form.tsx'
 import { SecondFactor } from './second-factor.tsx'
 import { Sessions } from './sessions.tsx'
+import { Stopped } from './stopped.tsx'
 
 export default function Account() {
   const { t } = useTranslation('account')
   return (
     <Page title={t('account.title')}>
+      <Stopped />
       <Paper withBorder p="md" maw={480}>
         <Title order={2} size="h4">
           {t('limits.title')}

@@ -2,22 +2,17 @@
  * Account limits on destinations and daily spend. They limit the damage of a leaked API key, so API keys can't change
  * them.
  */
-import { Button, Stack, TagsInput, Text, TextInput } from '@mantine/core'
+import { Button, Stack, Switch, TagsInput, Text, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
-import { queryOptions, useMutation, useQuery } from '@tanstack/react-query'
+import { useMutation, useQuery } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
-import { must, queryClient } from '../api/queries.ts'
+import { limitsQuery, must, queryClient } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
 import { notify } from '../ui/notify.ts'
 import { Answered, ProblemAlert } from '../ui/states.tsx'
-
-const limitsQuery = queryOptions({
-  queryKey: ['limits'],
-  queryFn: ({ signal }) => must(api.GET('/v1/public/limits', { signal })),
-})
 
 export function Limits() {
   const limits = useQuery(limitsQuery)
@@ -28,18 +23,30 @@ function LimitsForm({ given }: { given: Schemas['Limits'] }) {
   const { t } = useTranslation('account')
   const { t: common } = useTranslation()
   const form = useForm({
-    initialValues: { destinations: given.destinations, cap: given.max_spend_a_day?.amount ?? '' },
+    initialValues: {
+      destinations: given.destinations,
+      cap: given.max_spend_a_day?.amount ?? '',
+      stops: given.stop_unusual_activity,
+    },
   })
   const save = useMutation({
-    mutationFn: ({ destinations, cap }: typeof form.values) =>
+    mutationFn: ({ destinations, cap, stops }: typeof form.values) =>
       must(
         api.PATCH('/v1/public/limits', {
-          body: { destinations, max_spend_a_day: cap.trim().replace(',', '.') || null },
+          body: {
+            destinations,
+            max_spend_a_day: cap.trim().replace(',', '.') || null,
+            stop_unusual_activity: stops,
+          },
         }),
       ),
     onSuccess(limits) {
       queryClient.setQueryData(limitsQuery.queryKey, limits)
-      form.setValues({ destinations: limits.destinations, cap: limits.max_spend_a_day?.amount ?? '' })
+      form.setValues({
+        destinations: limits.destinations,
+        cap: limits.max_spend_a_day?.amount ?? '',
+        stops: limits.stop_unusual_activity,
+      })
       notify(common('saved'))
     },
     onError(error) {
@@ -64,6 +71,11 @@ function LimitsForm({ given }: { given: Schemas['Limits'] }) {
           description={t('limits.capHint')}
           inputMode="decimal"
           {...form.getInputProps('cap')}
+        />
+        <Switch
+          label={t('limits.stop')}
+          description={t('limits.stopHint')}
+          {...form.getInputProps('stops', { type: 'checkbox' })}
         />
         <Text size="sm" c="dimmed">
           {t('limits.spent', { spent: money(given.spent_today), held: money(given.held) })}

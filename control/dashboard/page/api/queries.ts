@@ -46,6 +46,11 @@ export const balanceQuery = queryOptions({
   queryFn: ({ signal }) => must(api.GET('/v1/public/balance', { signal })),
 })
 
+export const limitsQuery = queryOptions({
+  queryKey: ['limits'],
+  queryFn: ({ signal }) => must(api.GET('/v1/public/limits', { signal })),
+})
+
 export const projectsQuery = queryOptions({
   queryKey: ['projects'],
   queryFn: ({ signal }) => must(api.GET('/v1/public/projects', { signal })).then(answer => answer.projects),

@@ -20,9 +20,10 @@ import { lazy, Suspense, useEffect, useState } from 'react'
 import { useTranslation } from 'react-i18next'
 import { Link, Outlet, useLocation } from 'react-router'
 import { onProofWanted } from '../api/proof.ts'
-import { balanceQuery, sessionQuery } from '../api/queries.ts'
+import { balanceQuery, limitsQuery, sessionQuery } from '../api/queries.ts'
 import type { Schemas } from '../api/types.ts'
 import { money } from '../ui/format.ts'
+import { Notice } from '../ui/notice.tsx'
 import { Answered, Waiting } from '../ui/states.tsx'
 import { Settings } from './settings.tsx'
 
@@ -110,6 +111,7 @@ export function Shell() {
       <Proof />
       <AppShell.Main id="main" tabIndex={-1}>
         <Stack maw={1200} mx="auto">
+          <StoppedBanner />
           <Answered of={session}>
             {() => (
               <Suspense fallback={<Waiting />}>
@@ -120,6 +122,21 @@ export function Shell() {
         </Stack>
       </AppShell.Main>
     </AppShell>
+  )
+}
+
+/** On every page but the account's own, which says why and resumes. */
+function StoppedBanner() {
+  const { t } = useTranslation()
+  const { pathname } = useLocation()
+  const { data } = useQuery({ ...limitsQuery, refetchInterval: 30_000 })
+  if (!data?.stopped || pathname === '/account') return null
+  return (
+    <Notice title={t('stopped.title')} color="red" role="alert">
+      <Anchor component={Link} to="/account">
+        {t('stopped.open')}
+      </Anchor>
+    </Notice>
   )
 }
 
