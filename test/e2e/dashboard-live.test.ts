@@ -165,7 +165,7 @@ describe.skipIf(!canRun)('a live call in the dashboard', () => {
       ([read, told]) => read.length > 0 && read.join('|') === told.join('|'),
     )
     expectWords('Who built the old lighthouse?', (await lines(page, 'caller').last().textContent())!)
-    expect(asked.at(-1)).toContain('Ask Anna about breakfast.')
+    expect(asked.at(-1)).toMatch(/Ask <data-(\w+) from=\\"guest\\">Anna<\/data-\1> about breakfast\./)
     expect(await tracksOfOperators(id)).toEqual([0])
     await page.getByText(/response latency .*\(end-pointing/).waitFor()
 

@@ -49,7 +49,7 @@ const groups: readonly (readonly [allowed: readonly Role[], operations: readonly
       ...['add_knowledge', 'add_knowledge_file', 'delete_knowledge'],
       ...['create_trunk', 'update_trunk', 'delete_trunk', 'check_trunk'],
       ...['create_softphone', 'update_softphone', 'delete_softphone', 'renew_softphone_password'],
-      ...['bind_number', 'unbind_number'],
+      ...['bind_number', 'unbind_number', 'verify_number', 'confirm_number_verification'],
       ...['delete_contact', 'remove_do_not_call'],
       ...['create_campaign', 'update_campaign', 'delete_campaign', 'upload_campaign_contacts', 'start_campaign'],
       ...['requeue_campaign'],
