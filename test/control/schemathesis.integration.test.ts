@@ -67,6 +67,12 @@ include-operation-id = ["start_lead_search"]
 [operations.checks]
 positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "402", "403", "404", "409", "422", "429"]
 
+# A code is right or wrong, and valid for a while.
+[[operations]]
+include-operation-id = ["confirm_number_verification"]
+[operations.checks]
+positive_data_acceptance.expected-statuses = ["2xx", "400", "401", "403", "404", "409", "422", "429"]
+
 # A key must expire in the future.
 [[operations]]
 include-operation-id = ["create_key"]

@@ -43,6 +43,9 @@ export async function fillPersonal(control: TestControl, tenant: Tenant, person:
   ])
   await sql`update campaign_contacts set contact_id = ${contact}, last_call_id = ${call} where phone = ${phone}`
   await fillLeads(sql, owner, contact, person)
+  await sql`
+    insert into number_calls (number_id, owner_id, source, first_at)
+    select id, owner_id, '203.0.113.7', ${now} from numbers where owner_id = ${owner} limit 1`
   await sql`insert into retention (owner_id, kind, days, due_at) values (${owner}, 'recordings', null, ${now})`
 }
 

@@ -215,7 +215,7 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     await page.getByRole('textbox', { name: 'Fallback number' }).fill('+1 415 555 0999')
     await page.getByRole('textbox', { name: 'Trunk numbers' }).fill(`${own[0]}\n${taken.numbers[0]}`)
     await page.getByRole('button', { name: 'Save', exact: true }).click()
-    await page.getByText('One of these numbers already belongs to another trunk.').waitFor()
+    await page.getByText('One of these numbers is on another trunk of yours.').waitFor()
     expect(await seriousViolations(page)).toEqual([])
 
     const added = nextNumber()
