@@ -28,7 +28,7 @@ export async function fillPersonal(control: TestControl, tenant: Tenant, person:
   await tenant.call('POST', '/softphones', { name: 'Desk', project_id: project })
   await openSession(control.deps, owner)
   await sql`insert into password_resets values (${Buffer.from(randomUUID())}, ${owner}, ${now}, ${now})`
-  await fillPeople(sql, owner, name, now)
+  await fillPeople(sql, owner, now)
   await sql`
     insert into contacts (id, owner_id, phone, name, notes, tags, search, created_at)
     values (${contact}, ${owner}, ${phone}, ${name}, ${`Is ${name}`}, ${[name]}, ${`${name} ${phone}`.toLowerCase()}, ${now})`
@@ -48,12 +48,12 @@ export async function fillPersonal(control: TestControl, tenant: Tenant, person:
 }
 
 /** Another person of the account with a second factor, an invitation, and a country that was called. */
-async function fillPeople(sql: TestControl['deps']['sql'], owner: string, name: string, now: Date): Promise<void> {
+async function fillPeople(sql: TestControl['deps']['sql'], owner: string, now: Date): Promise<void> {
   const member = randomUUID()
   const hash = () => Buffer.from(randomUUID())
   await sql`
     insert into members (id, owner_id, email, name, role, created_at)
-    values (${member}, ${owner}, ${`${member}@example.com`}, ${name}, 'operator', ${now})`
+    values (${member}, ${owner}, ${`${member}@example.com`}, 'Member', 'operator', ${now})`
   await sql`
     insert into invitations (id, owner_id, email, role, hash, invited_by, created_at, expires_at)
     values (${randomUUID()}, ${owner}, ${`invited-${member}@example.com`}, 'billing', ${hash()}, ${owner}, ${now}, ${now})`
