@@ -68,21 +68,6 @@ test('streams past and new events once each, and the end', async () => {
   expect(names(again.text)).toEqual(['turn.finished', 'call.ended'])
 })
 
-test('releases a client that disconnects, and closes the others at shutdown', async () => {
-  const owner = await createTenant(control)
-  const { id } = await liveCall(owner)
-  const leaving = new AbortController()
-  const response = await fetch(`${address}/v1/public/calls/${id}/events`, {
-    headers: { 'x-api-key': owner.key },
-    signal: leaving.signal,
-  })
-  expect(response.status).toBe(200)
-  leaving.abort()
-  const staying = await open(owner, id)
-  await control.app.close()
-  await staying.ended
-})
-
 test('ends for a person who has lost the role that may watch', async () => {
   const owner = await createTenant(control)
   const { id, emit, engine } = await liveCall(owner)
@@ -106,4 +91,19 @@ test('ends for a person who has lost the role that may watch', async () => {
   forgetSessions(control.deps, owner.ownerId)
   const text = await response.text()
   expect(names(text)).not.toContain('call.ended')
+})
+
+test('releases a client that disconnects, and closes the others at shutdown', async () => {
+  const owner = await createTenant(control)
+  const { id } = await liveCall(owner)
+  const leaving = new AbortController()
+  const response = await fetch(`${address}/v1/public/calls/${id}/events`, {
+    headers: { 'x-api-key': owner.key },
+    signal: leaving.signal,
+  })
+  expect(response.status).toBe(200)
+  leaving.abort()
+  const staying = await open(owner, id)
+  await control.app.close()
+  await staying.ended
 })

@@ -28,6 +28,7 @@ export async function fillPersonal(control: TestControl, tenant: Tenant, person:
   await tenant.call('POST', '/softphones', { name: 'Desk', project_id: project })
   await openSession(control.deps, owner)
   await sql`insert into password_resets values (${Buffer.from(randomUUID())}, ${owner}, ${now}, ${now})`
+  await fillPeople(sql, owner, now)
   await sql`
     insert into contacts (id, owner_id, phone, name, notes, tags, search, created_at)
     values (${contact}, ${owner}, ${phone}, ${name}, ${`Is ${name}`}, ${[name]}, ${`${name} ${phone}`.toLowerCase()}, ${now})`
@@ -47,6 +48,27 @@ export async function fillPersonal(control: TestControl, tenant: Tenant, person:
     insert into number_calls (number_id, owner_id, source, first_at)
     select id, owner_id, '203.0.113.7', ${now} from numbers where owner_id = ${owner} limit 1`
   await sql`insert into retention (owner_id, kind, days, due_at) values (${owner}, 'recordings', null, ${now})`
+}
+
+/** Another person of the account with a second factor, an invitation, and a country that was called. */
+async function fillPeople(sql: TestControl['deps']['sql'], owner: string, now: Date): Promise<void> {
+  const member = randomUUID()
+  const hash = () => Buffer.from(randomUUID())
+  await sql`
+    insert into members (id, owner_id, email, name, role, created_at)
+    values (${member}, ${owner}, ${`${member}@example.com`}, 'Member', 'operator', ${now})`
+  await sql`
+    insert into invitations (id, owner_id, email, role, hash, invited_by, created_at, expires_at)
+    values (${randomUUID()}, ${owner}, ${`invited-${member}@example.com`}, 'billing', ${hash()}, ${owner}, ${now}, ${now})`
+  await sql`insert into second_factors (person_id, owner_id, totp_sealed) values (${member}, ${owner}, 'sealed')`
+  await sql`
+    insert into recovery_codes (hash, owner_id, person_id, created_at) values (${hash()}, ${owner}, ${member}, ${now})`
+  await sql`
+    insert into passkeys (id, owner_id, person_id, credential_id, public_key, counter, transports, name, created_at)
+    values (${randomUUID()}, ${owner}, ${member}, ${member}, ${hash()}, 0, '{}', 'Laptop', ${now})`
+  await sql`
+    insert into called_countries (owner_id, country, first_at) values (${owner}, 'CU', ${now})
+    on conflict do nothing`
 }
 
 async function fillCall(

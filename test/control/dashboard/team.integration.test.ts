@@ -73,7 +73,7 @@ describe.skipIf(chromiumPath === null)('the account', () => {
     await entering.page.getByLabel('Email').fill(email)
     await entering.page.getByRole('textbox', { name: 'Password' }).fill(PASSWORD)
     await entering.page.getByRole('button', { name: 'Log in', exact: true }).click()
-    await entering.page.getByLabel('Code').fill(recovery)
+    await entering.page.getByRole('textbox', { name: /^Code/ }).fill(recovery)
     await entering.page.getByRole('button', { name: 'Log in', exact: true }).click()
     await entering.page.getByRole('heading', { level: 1, name: 'Home' }).waitFor()
     expect(complaints).toEqual([])

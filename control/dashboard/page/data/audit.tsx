@@ -105,11 +105,15 @@ function Who({ entry: { actor, actor_id, person } }: { entry: AuditEntry }) {
   const { t } = useTranslation('data')
   const { data: names } = useQuery(keyNamesQuery)
   const name = actor === 'key' && actor_id !== null ? names?.get(actor_id) : undefined
-  if (person !== null) return person
   if (name !== undefined) return t('audit.keyNamed', { name })
   return (
     <>
       {t(`audit.actors.${actor}`)} {actor === 'key' && <Code>{actor_id}</Code>}
+      {person !== null && (
+        <Text size="xs" c="dimmed">
+          {person}
+        </Text>
+      )}
     </>
   )
 }
