@@ -1,7 +1,13 @@
 /** Identifies the client: a program by its key, or a person at the dashboard by a session. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Deps } from '../../platform/deps.ts'
-import { type Authenticator, type Caller, type RequiredCredential, type Role, scopes } from '../../platform/http/caller.ts'
+import {
+  type Authenticator,
+  type Caller,
+  type RequiredCredential,
+  type Role,
+  scopes,
+} from '../../platform/http/caller.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { takeToken } from '../../platform/http/rate-limit.ts'
 import { verifyKey } from '../keys/service.ts'

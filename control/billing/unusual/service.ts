@@ -8,14 +8,14 @@ import { fromUnits, toUnits } from '../money.ts'
 import { type Stop, step, type WatchState } from './machine.ts'
 import {
   insertCountries,
+  type SpenderRow,
+  type StopDetail,
   selectCountriesSince,
   selectKnownCountries,
   selectSpenders,
   selectSpentHours,
   selectSpentSince,
   selectWatch,
-  type SpenderRow,
-  type StopDetail,
   updateResumed,
   updateStopped,
   type WatchRow,
