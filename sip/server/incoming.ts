@@ -17,6 +17,7 @@ import { PendingAcks } from './pending-acks.ts'
 import { Proxies } from './proxies.ts'
 import { Reliable } from './reliable.ts'
 import { recordSession, type SessionTimers } from './session-timers.ts'
+import { namesSoftphone } from './softphone-guess.ts'
 import type { ServerTxn } from './transactions.ts'
 import type { Flow } from './transport.ts'
 import { type AppFrame, leader, type ProxyFrame } from './wire.ts'
@@ -35,7 +36,6 @@ interface Asked {
 }
 
 const DIALOG_MAKERS = new Set(['INVITE', 'SUBSCRIBE'])
-const PROOFS = new Set(['REGISTER', 'INVITE'])
 const REFRESHERS = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY', 'REFER'])
 
 /** Handles requests from the network and the applications' responses to them. */
@@ -253,9 +253,11 @@ export class Incoming {
     if (answered && asked.dialog !== null) this.#answers.sent(txn, asked.dialog, bytes)
   }
 
-  /** A 2xx to REGISTER or INVITE proves the source, because applications accept these only from authenticated peers. */
+  /** Applications accept these only from authenticated softphones. A call of a trunk proves nothing about its source. */
   #noteProof({ request, flow }: ServerTxn, status: number): void {
-    if (status >= 200 && status < 300 && PROOFS.has(request.method)) this.#core.proved(flow.remote.host)
+    const isProof =
+      request.method === 'REGISTER' || (request.method === 'INVITE' && namesSoftphone(headerOf(request, 'From')))
+    if (status >= 200 && status < 300 && isProof) this.#core.proved(flow.remote.host)
   }
 
   /** Forwards a request for an application that proxies it. Throws PolicyError when it cannot be forwarded. */

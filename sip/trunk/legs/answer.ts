@@ -97,15 +97,19 @@ function checkOffer(body: string, wishes: MediaPreferences): number | null {
 
 const isOurName = (trunk: TrunkPlan, text: string): boolean => text === trunk.contact_user || isAccount(trunk, text)
 
-/** On a registered trunk the Request-URI may contain our user name, and another header the number. */
+/**
+ * On a registered trunk the Request-URI may contain our user name, and another header the number. `dialed`: users of the
+ * Request-URI, of P-Called-Party-ID, and of To, which callers may choose.
+ */
 export function calledNumber(dialed: readonly (string | null)[], trunk: TrunkPlan | null): string {
   for (const text of dialed) {
     const own = trunk === null ? null : ownNumber(text, trunk.numbers, trunk.dialing)
     if (own !== null) return own
   }
-  const named = dialed.filter(text => text !== null && (trunk === null || !isOurName(trunk, text)))
+  const isForeign = (text: string | null) => text !== null && (trunk === null || !isOurName(trunk, text))
   // A carrier that names only the account means its number, when it has exactly one.
-  if (named.length === 0 && trunk?.numbers.length === 1) return trunk.numbers[0]!
+  if (trunk?.numbers.length === 1 && !dialed.slice(0, 2).some(isForeign)) return trunk.numbers[0]!
+  const named = dialed.filter(isForeign)
   return callerNumber(named[0] ?? null, trunk?.dialing ?? null)
 }
 

@@ -13,11 +13,13 @@ let rig: Rig
 let app: App
 /** Methods of the requests that reached applications. */
 let asked: string[]
+let answersCalls: number
 
 async function start(allow: string[]): Promise<void> {
   rig = await Rig.start({ allow: [KNOWN, `@${TRUNK}/32`, `=${CONTACT}`, ...allow] })
   app = await rig.app()
   asked = []
+  answersCalls = 404
   app.use('register', (_req, res) => {
     asked.push('REGISTER')
     res.send(401)
@@ -28,7 +30,7 @@ async function start(allow: string[]): Promise<void> {
   })
   app.invite((_req, res) => {
     asked.push('INVITE')
-    res.send(404)
+    res.send(answersCalls, { body: 'v=0' })
   })
 }
 beforeEach(() => start([]))
@@ -86,6 +88,21 @@ it('is admitted as a stranger where softphones exist, within the limits of stran
   const caller = new Caller(phone.peer, uri())
   caller.invite('v=0')
   expect((await caller.answered(404)).status).toBe(404)
+})
+
+it('proves no softphone by its calls: removed from the trunk, it is a stranger', async () => {
+  await rig.close()
+  await start(['?127.0.0.0/8'])
+  answersCalls = 200
+  const peer = await rig.udpPeer(TRUNK)
+  const caller = new Caller(peer, uri())
+  caller.invite('v=0')
+  await caller.answered(200)
+  rig.server.setAllowedSources([KNOWN, '?127.0.0.0/8'])
+  const heard = peer.received.length
+  new Caller(peer, uri('200')).invite('v=0')
+  await until(() => rig.server.counters.scanned === 1, 'the call to be dropped')
+  expect(peer.received.length).toBe(heard)
 })
 
 it('is banned as a guesser, and its calls go on', async () => {

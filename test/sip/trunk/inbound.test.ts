@@ -87,6 +87,9 @@ describe('number normalisation', () => {
     const sole = { ...trunk, numbers: ['+4930123456'] }
     expect(calledNumber(['acct', null, 'acct'], sole)).toBe('+4930123456')
     expect(calledNumber(['+4930999999', null, null], sole)).toBe('+4930999999')
+    // To is the caller's choice; the Request-URI and P-Called-Party-ID are the carrier's.
+    expect(calledNumber(['acct', null, '+4930999999'], sole)).toBe('+4930123456')
+    expect(calledNumber(['acct', '+4930999999', 'acct'], sole)).toBe('+4930999999')
     expect(calledNumber(['0301', null, null], null)).toBe('0301')
   })
 })
