@@ -187,6 +187,17 @@ describe('object literals', () => {
   })
 })
 
+describe('commands of Redis', () => {
+  // Redis 7 has them; the embedded server is 6.2.
+  const newer =
+    /\.(?:lmpop|blmpop|zmpop|bzmpop|sintercard|zintercard|expiretime|pexpiretime|fcall)\(|expire\([^)]*'(?:NX|XX|GT|LT)'/i
+
+  it('are those of version 6.2', () => {
+    expect(files.filter(file => newer.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+    expect(newer.test("redis.multi().incr(key).expire(key, 3600, 'NX')")).toBe(true)
+  })
+})
+
 describe('the environment', () => {
   const mentions = (pattern: RegExp) => files.filter(file => pattern.test(readFileSync(join(root, file), 'utf8')))
 

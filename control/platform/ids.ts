@@ -34,6 +34,9 @@ export function randomBase62(): string {
   return text
 }
 
+/** A secret of 32 random bytes, for sessions and links in e-mails; its SHA-256 is what is stored. */
+export const newToken = (): string => randomBytes(32).toString('base64url')
+
 export function sha256(text: string): Buffer {
   return createHash('sha256').update(text).digest()
 }

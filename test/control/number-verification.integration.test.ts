@@ -67,6 +67,12 @@ test('a code is good for five tries, ten minutes, its own account, and until the
   expect(await verified(other, owner.number)).toBe(false)
 })
 
+test('an account may try ten codes an hour, valid or not', async () => {
+  const owner = await createTenant(control)
+  for (let tries = 0; tries < 10; tries++) expect((await confirm(owner, '000000')).status).toBe(400)
+  expect(await confirm(owner, '000000')).toMatchObject({ status: 429, body: { code: 'rate_limited' } })
+})
+
 test('an account may ask five times an hour, and one number rings three times a day, whoever asks', async () => {
   const [owner, other] = [await createTenant(control), await createTenant(control)]
   await other.call('PATCH', `/trunks/${other.trunkId}`, { numbers: [other.number, owner.number] })

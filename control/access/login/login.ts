@@ -1,8 +1,7 @@
 /** Sign-up, log-in and passwords of people. */
-import { randomBytes } from 'node:crypto'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
-import { sha256, uuidv7 } from '../../platform/ids.ts'
+import { newToken, sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import type { LogInInput, SignUpInput } from '../accounts/schema.ts'
 import { createAccount } from '../accounts/service.ts'
@@ -98,12 +97,12 @@ export async function logIn(
   const person = await selectPersonByEmail(deps.sql, email)
   const match = await matchPassword(password, person?.password_hash ?? null)
   if (!person || !match.ok) throw new Problem('invalid_credentials')
-  const needsCode = code === undefined && (await hasSecondFactor(deps.sql, person))
-  if (needsCode) await guess.undecided()
-  const proved = await assertLogInCode(deps, person, code)
+  const proves = await hasSecondFactor(deps.sql, person)
+  if (proves && code === undefined) await guess.undecided()
+  if (proves) await assertLogInCode(deps, person, code)
   await guess.right()
   if (match.stale) await updatePersonPassword(deps.sql, person, await hashPassword(password))
-  return letIn(deps, person, from, proved)
+  return letIn(deps, person, from, proves)
 }
 
 /** A passkey with user verification is two factors at once. */
@@ -175,7 +174,6 @@ async function setPassword(deps: Deps, person: PersonRow, password: string, exce
 
 const RESET_MS = 3_600_000
 const RESETS_AN_HOUR = 3
-const TOKEN_BYTES = 32
 
 /** The response never waits for the e-mail, so its timing does not reveal whether the address is known. */
 export function requestReset(deps: Deps, email: string): void {
@@ -187,7 +185,7 @@ async function sendReset(deps: Deps, email: string): Promise<void> {
   if (!person?.email || person.closed_at !== null) return
   const now = wallDate(deps)
   const anHourAgo = new Date(now.getTime() - RESET_MS)
-  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  const token = newToken()
   const reset = {
     hash: sha256(token),
     ...whoseOf(person),

@@ -1,11 +1,11 @@
 /** People of an account: invitations by mail, roles, and removal. */
-import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../platform/db/connect.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import type { Caller, Role } from '../../platform/http/caller.ts'
 import type { Page } from '../../platform/http/paging.ts'
 import { limitReached, notFound, Problem } from '../../platform/http/problem.ts'
-import { sha256, uuidv7 } from '../../platform/ids.ts'
+import { countUse } from '../../platform/http/use-counter.ts'
+import { newToken, sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { lockAccount } from '../accounts/sql.ts'
 import { keyCache } from '../keys/service.ts'
@@ -28,7 +28,6 @@ import {
   upsertInvitation,
 } from './sql.ts'
 
-const TOKEN_BYTES = 32
 const INVITED_MS = 7 * 24 * 3600 * 1000
 const MOST_PEOPLE = 200
 /** Invitations write to strangers. */
@@ -125,7 +124,7 @@ export async function invite(deps: Deps, caller: Caller, { email, role }: { emai
   }
   const created_at = wallDate(deps)
   const expires_at = new Date(created_at.getTime() + INVITED_MS)
-  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  const token = newToken()
   const row = {
     id: uuidv7(created_at.getTime()),
     owner_id: ownerId,
@@ -148,11 +147,11 @@ export async function invite(deps: Deps, caller: Caller, { email, role }: { emai
 
 async function countInvitation(deps: Deps, ownerId: string): Promise<void> {
   const key = `${deps.config.redis_prefix}:invitations:${ownerId}`
-  const counted = await deps.redis.multi().incr(key).expire(key, DAY_SECONDS, 'NX').exec()
-  if (Number(counted?.[0]?.[1]) > INVITATIONS_A_DAY) {
+  const { count, leftSeconds } = await countUse(deps.redis, key, DAY_SECONDS)
+  if (count > INVITATIONS_A_DAY) {
     throw new Problem('rate_limited', {
       detail: `An account may send at most ${INVITATIONS_A_DAY} invitations a day.`,
-      retryAfterSeconds: DAY_SECONDS,
+      retryAfterSeconds: leftSeconds,
     })
   }
 }

@@ -2,6 +2,7 @@
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { Problem } from '../../platform/http/problem.ts'
 import { time } from '../../platform/http/shapes.ts'
+import { countUse } from '../../platform/http/use-counter.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import type { PersonRow } from '../people/sql.ts'
 import { forgetSessions, type SessionRow } from '../sessions/sessions.ts'
@@ -62,17 +63,13 @@ export async function describeSecondFactor(deps: Pick<Deps, 'sql'>, person: Pers
  */
 export async function assertCode(deps: Deps, person: PersonRow, code: string): Promise<void> {
   const key = `${deps.config.redis_prefix}:second-factor:${person.id}`
-  let tried: number
-  try {
-    const counted = await deps.redis.multi().incr(key).expire(key, HOUR_SECONDS, 'NX').exec()
-    tried = Number(counted![0]![1])
-  } catch (cause) {
+  const tried = await countUse(deps.redis, key, HOUR_SECONDS).catch(cause => {
     // Without the counter, guessing would be unlimited.
     throw new Problem('service_unavailable', { cause, retryAfterSeconds: 5 })
-  }
-  if (tried > WRONG_CODES_AN_HOUR) {
+  })
+  if (tried.count > WRONG_CODES_AN_HOUR) {
     const detail = 'Too many wrong codes. Wait, or log in with a passkey.'
-    throw new Problem('rate_limited', { detail, retryAfterSeconds: Math.max(1, await deps.redis.ttl(key)) })
+    throw new Problem('rate_limited', { detail, retryAfterSeconds: tried.leftSeconds })
   }
   if (!(await isRightCode(deps, person, code))) {
     throw new Problem('invalid_credentials', { detail: 'The code is incorrect, or was used already.' })
@@ -100,12 +97,10 @@ async function spendTotp(deps: Deps, person: PersonRow, sealed: string, text: st
 
 const needed = (detail: string) => new Problem('second_factor_required', { detail })
 
-/** Call at a log-in by password. Returns whether the person has proved a second factor. */
-export async function assertLogInCode(deps: Deps, person: PersonRow, code: string | undefined): Promise<boolean> {
-  if (!(await hasSecondFactor(deps.sql, person))) return false
+/** Call at a log-in by password of a person who has a second factor. */
+export async function assertLogInCode(deps: Deps, person: PersonRow, code: string | undefined): Promise<void> {
   if (code === undefined) throw needed('Send a code of your app, or a recovery code, as `code`. Or use a passkey.')
   await assertCode(deps, person, code)
-  return true
 }
 
 /** Call before a change of the log-in: the session alone, even of a moment ago, is not enough. */

@@ -1,10 +1,9 @@
 /** Dashboard sessions: a random token in a cookie and its hash in the database. Each use extends the session. */
-import { randomBytes } from 'node:crypto'
 import { cleanText } from '../../platform/db/text.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { credentialCacheByPorts } from '../../platform/http/credential-cache.ts'
 import type { Page } from '../../platform/http/paging.ts'
-import { sha256, uuidv7 } from '../../platform/ids.ts'
+import { newToken, sha256, uuidv7 } from '../../platform/ids.ts'
 import { inBackground } from '../../platform/jobs/background.ts'
 import { deviceOf } from './device.ts'
 import {
@@ -23,7 +22,6 @@ export type { SessionRow, Whose } from './sql.ts'
 
 type Ports = Pick<Deps, 'sql' | 'clock' | 'config'>
 
-const TOKEN_BYTES = 32
 const TOKEN = /^[\w-]{43}$/
 /** Milliseconds by which the expiry may lag: one cookie an hour instead of one a request. */
 const EXTEND_MS = 3_600_000
@@ -75,7 +73,7 @@ interface Opening {
 
 export async function openSession(deps: Ports, ownerId: string, opening: Opening = {}): Promise<NewSession> {
   const { from = NOWHERE, personId = ownerId, proved = false } = opening
-  const token = randomBytes(TOKEN_BYTES).toString('base64url')
+  const token = newToken()
   const now = wallDate(deps)
   const session = {
     id: uuidv7(now.getTime()),

@@ -7,6 +7,7 @@ import type { z } from 'zod'
 import { selectProjectOwner } from '../../agents/projects/sql.ts'
 import { type Deps, wallDate } from '../../platform/deps.ts'
 import { invalidField, notFound, Problem } from '../../platform/http/problem.ts'
+import { countUse } from '../../platform/http/use-counter.ts'
 import { withJobs } from '../../platform/jobs/jobs.ts'
 import { toE164 } from '../../platform/phone.ts'
 import { placeCall } from '../calls/service.ts'
@@ -25,6 +26,8 @@ const MOST_CALLS = 5
  * reported, because it would tell one account of another.
  */
 const MOST_CALLS_TO_NUMBER = 3
+/** Codes that an account may try per hour, over all of its numbers and calls. */
+const MOST_CODES = 10
 const HOUR_SECONDS = 3600
 /** Milliseconds after which a verification call is not placed any more: its owner waits, and so does the number. */
 const QUEUED_MS = 60_000
@@ -35,6 +38,7 @@ const keys = ({ config }: Pick<Deps, 'config'>) => {
   return {
     code: (numberId: string) => `${prefix}:code:${numberId}`,
     ofOwner: (ownerId: string) => `${prefix}:owner:${ownerId}`,
+    codesOf: (ownerId: string) => `${prefix}:codes:${ownerId}`,
     ofNumber: (number: string) => `${prefix}:number:${number}`,
   }
 }
@@ -49,13 +53,6 @@ async function numberOf(deps: Deps, ownerId: string, text: string): Promise<Numb
   return row
 }
 
-/** Counts one of `most` uses in a period. Returns the seconds to wait, or null when there was one left. */
-async function take({ redis }: Ports, key: string, most: number, seconds: number): Promise<number | null> {
-  const answers = await redis.multi().set(key, 0, 'EX', seconds, 'NX').incr(key).ttl(key).exec()
-  const [, count, left] = (answers ?? []).map(([, answer]) => Number(answer))
-  return count === undefined || count <= most ? null : Math.max(1, left ?? seconds)
-}
-
 export async function startVerification(
   deps: Deps,
   ownerId: string,
@@ -64,13 +61,14 @@ export async function startVerification(
   const { id, number } = await numberOf(deps, ownerId, text)
   const project = deps.config.number_check_project
   if (project === null) throw new Problem('verification_unavailable')
-  const waitSeconds = await take(deps, keys(deps).ofOwner(ownerId), MOST_CALLS, HOUR_SECONDS)
-  if (waitSeconds !== null) {
+  const own = await countUse(deps.redis, keys(deps).ofOwner(ownerId), HOUR_SECONDS)
+  if (own.count > MOST_CALLS) {
     const detail = `Numbers can be verified ${MOST_CALLS} times per hour.`
-    throw new Problem('rate_limited', { detail, retryAfterSeconds: waitSeconds })
+    throw new Problem('rate_limited', { detail, retryAfterSeconds: own.leftSeconds })
   }
   const code = String(randomInt(1_000_000)).padStart(6, '0')
-  if ((await take(deps, keys(deps).ofNumber(number), MOST_CALLS_TO_NUMBER, 24 * HOUR_SECONDS)) === null) {
+  const toNumber = await countUse(deps.redis, keys(deps).ofNumber(number), 24 * HOUR_SECONDS)
+  if (toNumber.count <= MOST_CALLS_TO_NUMBER) {
     await callWith(deps, project, number, code)
   }
   const key = keys(deps).code(id)
@@ -106,6 +104,11 @@ async function callWith(deps: Deps, project: string, number: string, code: strin
 
 export async function confirmVerification(deps: Deps, ownerId: string, text: string, code: string) {
   const { id, number } = await numberOf(deps, ownerId, text)
+  const tried = await countUse(deps.redis, keys(deps).codesOf(ownerId), HOUR_SECONDS)
+  if (tried.count > MOST_CODES) {
+    const detail = `An account may try ${MOST_CODES} codes per hour.`
+    throw new Problem('rate_limited', { detail, retryAfterSeconds: tried.leftSeconds })
+  }
   const key = keys(deps).code(id)
   const sealed = await deps.redis.hget(key, 'code')
   const tries = sealed === null ? 0 : await deps.redis.hincrby(key, 'tries', 1)
@@ -120,7 +123,7 @@ export async function confirmVerification(deps: Deps, ownerId: string, text: str
       `is not the code of the call; ${left} more ${left === 1 ? 'try' : 'tries'}`,
     )
   }
-  await deps.redis.del(key)
+  await deps.redis.del(key, keys(deps).codesOf(ownerId))
   return withJobs(deps, async tx => {
     await updateVerified(tx, ownerId, id, wallDate(deps))
     await announceTrunks(deps, tx)

@@ -3,6 +3,7 @@ import { TrunkChecksBusy } from '../../../media/bus/trunk-check.ts'
 import { TrunkCheckStep } from '../../../media/contract/sip-trace.ts'
 import type { Deps } from '../../platform/deps.ts'
 import { notFound, Problem } from '../../platform/http/problem.ts'
+import { countUse } from '../../platform/http/use-counter.ts'
 import { ladderOf, presentMessage } from '../trace/ladder.ts'
 import { traced } from '../trace/schema.ts'
 import { planOf } from './service.ts'
@@ -33,18 +34,17 @@ export const TrunkCheck = z
 const CHECK_MS = 15_000
 /** Checks per minute of one owner: enough to fix a trunk, and too few to scan the networks of an engine. */
 const MOST_CHECKS = 10
-const WINDOW_MS = 60_000
+const WINDOW_SECONDS = 60
 
 type Ports = Pick<Deps, 'sql' | 'sealer' | 'bus' | 'clock' | 'redis' | 'config'>
 
 async function takeRateToken({ redis, config }: Ports, ownerId: string): Promise<void> {
   const key = `${config.redis_prefix}:rate:check:${ownerId}`
-  const answers = await redis.multi().set(key, 0, 'PX', WINDOW_MS, 'NX').incr(key).pttl(key).exec()
-  const [, count, leftMs] = (answers ?? []).map(([, answer]) => Number(answer))
-  if (count === undefined || count <= MOST_CHECKS) return
+  const { count, leftSeconds } = await countUse(redis, key, WINDOW_SECONDS)
+  if (count <= MOST_CHECKS) return
   throw new Problem('rate_limited', {
     detail: `Trunks can be checked ${MOST_CHECKS} times per minute.`,
-    retryAfterSeconds: Math.max(1, Math.ceil((leftMs ?? WINDOW_MS) / 1000)),
+    retryAfterSeconds: leftSeconds,
   })
 }
 
