@@ -51,10 +51,12 @@ export function mayReach(hosts: PrivateHosts, address: string, own: ReadonlySet<
   const bare = bareAddress(address)
   if (!ipaddr.isValid(bare)) return false
   if (isPublic(bare) && !own.has(canonical(bare))) return true
-  return hosts !== 'deny' && hosts.some(network => holds(network, ipaddr.process(bare)))
+  return hosts !== 'deny' && hosts.some(network => holds(network, bare))
 }
 
-function holds(network: string, address: ReturnType<typeof ipaddr.process>): boolean {
+/** True when the network (an address or a CIDR) holds the address. An IPv4-mapped IPv6 address is the IPv4 address. */
+export function holds(network: string, text: string): boolean {
+  const address = ipaddr.process(text)
   const [base, bits] = ipaddr.isValidCIDR(network) ? ipaddr.parseCIDR(network) : [ipaddr.parse(network), null]
   if (base.kind() !== address.kind()) return false
   return address.match(base, bits ?? (base.kind() === 'ipv4' ? 32 : 128))
@@ -80,7 +82,7 @@ export interface SourcePolicy {
 
 export type SourceProblem = 'malformed' | 'prefix_too_short' | 'private_address'
 
-interface Network {
+export interface Network {
   first: ReturnType<typeof ipaddr.process>
   last: ReturnType<typeof ipaddr.process>
   bits: number
@@ -88,7 +90,7 @@ interface Network {
 
 /** Returns why a trunk may not accept calls from a network (an address or a CIDR); null when it may. */
 export function sourceProblem({ privateHosts, wide, own }: SourcePolicy, text: string): SourceProblem | null {
-  const network = readNetwork(text)
+  const network = networkOf(text)
   if (network === null) return 'malformed'
   if (within(wide, network) || (Array.isArray(privateHosts) && within(privateHosts, network))) return null
   const { first, last, bits } = network
@@ -101,7 +103,7 @@ export function sourceProblem({ privateHosts, wide, own }: SourcePolicy, text: s
 }
 
 /** Strict, unlike resolvers: only what every reader of a list of networks understands in the same way. */
-function readNetwork(text: string): Network | null {
+export function networkOf(text: string): Network | null {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
   const most = family === 6 ? 128 : 32
@@ -129,4 +131,4 @@ const inside = ({ first, bits }: Network, address: ReturnType<typeof ipaddr.proc
   address.kind() === first.kind() && address.match(first, bits)
 
 const within = (networks: readonly string[], { first, last }: Network): boolean =>
-  networks.some(network => holds(network, first) && holds(network, last))
+  networks.some(network => holds(network, first.toString()) && holds(network, last.toString()))

@@ -17,7 +17,7 @@ const EMAIL =
 export const Email = z.email({ pattern: EMAIL }).max(254)
 export const Password = z.string().min(10).max(256)
 /** A password that is only compared: an old password may be of any length. */
-const GivenPassword = z.string().min(1).max(256)
+export const GivenPassword = z.string().min(1).max(256)
 
 export const SignUpInput = z.strictObject({
   email: Email,
@@ -25,16 +25,13 @@ export const SignUpInput = z.strictObject({
   name: z.string().trim().min(1).max(100).optional(),
 })
 export type SignUpInput = z.output<typeof SignUpInput>
-const Code = z
-  .string()
-  .min(1)
-  .max(40)
-  .optional()
-  .describe('A code of your app, or a recovery code, when you have a second factor')
-export const LogInInput = z.strictObject({ email: Email, password: GivenPassword, code: Code })
+/** A code of the app, or a recovery code. */
+export const Code = z.string().min(1).max(40)
+const CodeIfAny = Code.optional().describe('A code of your app, or a recovery code, when you have a second factor')
+export const LogInInput = z.strictObject({ email: Email, password: GivenPassword, code: CodeIfAny })
 export type LogInInput = z.output<typeof LogInInput>
-export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password, code: Code })
-export const DeleteAccount = z.strictObject({ password: GivenPassword, code: Code })
+export const ChangePassword = z.strictObject({ current: GivenPassword, new: Password, code: CodeIfAny })
+export const DeleteAccount = z.strictObject({ password: GivenPassword, code: CodeIfAny })
 export const AccountClosed = z.object({ closed: z.literal(true) }).meta({ id: 'AccountClosed' })
 export const ResetRequest = z.strictObject({ email: Email })
 export const ResetConfirm = z.strictObject({ token: z.string().min(1).max(100), password: Password })

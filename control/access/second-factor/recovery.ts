@@ -3,13 +3,11 @@ import { randomBytes } from 'node:crypto'
 import { sha256 } from '../../platform/ids.ts'
 
 const CODES = 10
-const CODE_BYTES = 10
+const LETTERS = 16
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
-const BITS = 5
 
 function createCode(): string {
-  const bits = [...randomBytes(CODE_BYTES)].map(byte => byte.toString(2).padStart(8, '0')).join('')
-  const letters = bits.match(/.{5}/g)!.map(group => ALPHABET[Number.parseInt(group.slice(0, BITS), 2)])
+  const letters = [...randomBytes(LETTERS)].map(byte => ALPHABET[byte % ALPHABET.length])
   return letters.join('').replace(/(.{4})(?=.)/g, '$1-')
 }
 

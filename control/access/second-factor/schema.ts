@@ -1,10 +1,7 @@
 import { z } from 'zod'
+import { Code, GivenPassword } from '../accounts/schema.ts'
 
 const Base64Url = z.string().regex(/^[\w-]{1,20000}$/, 'must be base64url')
-
-/** A code of the app, or a recovery code. */
-export const Code = z.string().min(1).max(40)
-const GivenPassword = z.string().min(1).max(256)
 
 /** Proof for a change of the log-in. `code` is required when the person has a second factor. */
 export const Proof = z.strictObject({
@@ -17,14 +14,16 @@ export type Proof = z.output<typeof Proof>
 
 export const ConfirmTotp = z.strictObject({ code: Code })
 
-const attachment = z.enum(['platform', 'cross-platform']).nullable().optional()
-
-/** `RegistrationResponseJSON` of WebAuthn, without extensions. */
-export const Attestation = z.strictObject({
+/** `PublicKeyCredentialJSON` of WebAuthn, without extensions. */
+const Credential = z.strictObject({
   id: Base64Url.max(1400),
   rawId: Base64Url.max(1400),
   type: z.literal('public-key'),
-  authenticatorAttachment: attachment,
+  authenticatorAttachment: z.enum(['platform', 'cross-platform']).nullable().optional(),
+})
+
+/** `RegistrationResponseJSON`. */
+export const Attestation = Credential.extend({
   response: z.strictObject({
     clientDataJSON: Base64Url,
     attestationObject: Base64Url,
@@ -36,12 +35,8 @@ export const Attestation = z.strictObject({
 })
 export type Attestation = z.output<typeof Attestation>
 
-/** `AuthenticationResponseJSON` of WebAuthn, without extensions. */
-export const Assertion = z.strictObject({
-  id: Base64Url.max(1400),
-  rawId: Base64Url.max(1400),
-  type: z.literal('public-key'),
-  authenticatorAttachment: attachment,
+/** `AuthenticationResponseJSON`. */
+export const Assertion = Credential.extend({
   response: z.strictObject({
     clientDataJSON: Base64Url,
     authenticatorData: Base64Url,
