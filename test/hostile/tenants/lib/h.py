@@ -279,6 +279,10 @@ class Dns:
         return q[:2] + struct.pack('!HHHHH', 0x8580 | (0 if z is not None else 3), 1, len(rr), 0, 0) + question + b''.join(rr)
 
 # ---------------------------------------------------------------- HTTP servers of others
+class Fields(dict):
+    """Header fields, by names in any case (RFC 9110 section 5.1)."""
+    def get(s, name, other=None): return next((v for k, v in s.items() if k.lower() == name.lower()), other)
+    def __contains__(s, name): return s.get(name) is not None
 class Web:
     """A server at any address. handle(request) -> (status, headers, body) or a generator of bytes for raw control."""
     def __init__(s, ip, port=80, handle=None):
@@ -289,7 +293,7 @@ class Web:
             protocol_version = 'HTTP/1.1'
             def any(h):
                 n = int(h.headers.get('Content-Length') or 0); b = h.rfile.read(n) if n else b''
-                q = type('Q', (), {})(); q.method, q.path, q.headers, q.body, q.peer = h.command, h.path, dict(h.headers.items()), b, h.client_address[0]
+                q = type('Q', (), {})(); q.method, q.path, q.headers, q.body, q.peer = h.command, h.path, Fields(h.headers.items()), b, h.client_address[0]
                 web.got.append(q)
                 try:
                     r = web.handle(q)
