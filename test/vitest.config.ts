@@ -30,7 +30,7 @@ export default defineConfig({
       {
         extends: true,
         // More files than cores, because most of them wait: for a process, for a page, for a timer.
-        test: { name: 'integration', include: integration, maxWorkers: 3, sequence: { groupOrder: 1 }, ...servers },
+        test: { name: 'integration', include: integration, maxWorkers: 4, sequence: { groupOrder: 1 }, ...servers },
       },
       {
         extends: true,

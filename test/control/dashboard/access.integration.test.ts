@@ -171,7 +171,9 @@ describe.skipIf(chromiumPath === null)('webhooks', () => {
     expect(complaints).toEqual([])
   })
 
-  it('show what was not taken, deliver it again, change their secret, are switched off and deleted', async () => {
+  it('show what was not taken, deliver it again, change their secret, are switched off and deleted', {
+    skip: !inject('full'),
+  }, async () => {
     const { page, call, complaints } = await open('/access/webhooks')
     const url = `${receiver.url}/moody`
     const secret = await add(page, url)
@@ -259,7 +261,7 @@ const failedCall = async (opened: Pick<Opened, 'call'>) =>
   endedCall(opened, await callable(opened), record({ status: 'failed', ended_reason: 'media_timeout' }))
 
 describe.skipIf(chromiumPath === null)('MCP', () => {
-  it('shows configurations that can be taken as they are', async () => {
+  it('shows configurations that can be taken as they are', { skip: !inject('full') }, async () => {
     const { page, complaints } = await open('/access/mcp')
     expect(await block(page, 'MCP server URL')).toBe(`${address}/mcp`)
     for (const name of ['Claude Desktop', 'Cursor', 'VS Code', 'OpenAI Responses API']) {
@@ -327,7 +329,7 @@ describe.skipIf(chromiumPath === null)('the balance', () => {
 })
 
 describe.skipIf(chromiumPath === null)('every page here', () => {
-  it('shows what strangers wrote as text', async () => {
+  it('shows what strangers wrote as text', { skip: !inject('full') }, async () => {
     const opened = await open('/account')
     const { page, call, cookie } = opened
     for (const name of HOSTILE) {

@@ -139,7 +139,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     await shown(() => page.getByRole('alert').textContent()).toContain('Object not found')
   })
 
-  it('opens the form for a new call from the list', async () => {
+  it('opens the form for a new call from the list', { skip: !inject('full') }, async () => {
     const owner = await customer()
     const { page } = await open(owner.cookie, '/calls')
     await page.getByText('No calls yet').waitFor()
@@ -250,7 +250,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     expect(faults(visit)).toEqual([])
   })
 
-  it('tells why a call failed, in SIP and in words', async () => {
+  it('tells why a call failed, in SIP and in words', { skip: !inject('full') }, async () => {
     const owner = await customer()
     const id = await place(owner)
     await end(owner, id, { status: 'failed', ended_reason: 'trunk_unreachable', sip_code: 408, sip: refused })
@@ -304,7 +304,9 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     expect(faults(visit)).toEqual([])
   })
 
-  it('plays nothing where the recording is gone, and says so; the words still stand', async () => {
+  it('plays nothing where the recording is gone, and says so; the words still stand', {
+    skip: !inject('full'),
+  }, async () => {
     const owner = await customer()
     const id = await place(owner)
     const recording = await store(owner, id, tones())
@@ -329,7 +331,7 @@ describe.skipIf(chromiumPath === null)('the pages of calls', () => {
     await shown(() => page.locator('.call-wave canvas').count()).toBeGreaterThanOrEqual(2)
   })
 
-  it('shows the latest calls at the start', async () => {
+  it('shows the latest calls at the start', { skip: !inject('full') }, async () => {
     const owner = await customer()
     const ids: string[] = []
     for (let i = 0; i < 6; i++) ids.push(await place(owner))

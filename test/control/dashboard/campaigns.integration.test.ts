@@ -292,7 +292,10 @@ describe.skipIf(chromiumPath === null)('a campaign in the browser', () => {
     expect(faults(opened).filter(text => !text.includes('409'))).toEqual([])
   })
 
-  it('is edited as a draft and in a pause, paused, resumed, called again, deleted', { timeout: 240_000 }, async () => {
+  it('is edited as a draft and in a pause, paused, resumed, called again, deleted', {
+    timeout: 240_000,
+    skip: !inject('full'),
+  }, async () => {
     const owner = await createOwner()
     const { id } = await createDraft(owner)
     const opened = await open(owner, `/campaigns/${id}`)

@@ -181,7 +181,9 @@ describe.skipIf(chromiumPath === null)('a person is forgotten', () => {
     expect(complaints).toEqual([])
   })
 
-  it('is not while a call goes on, and the question stays open with the reason', async () => {
+  it('is not while a call goes on, and the question stays open with the reason', {
+    skip: !inject('full'),
+  }, async () => {
     const { page, owner } = await open('/data/forget')
     const phone = nextPhone()
     await owner.call('POST', '/calls', { project_id: owner.projectId, phone })
@@ -215,7 +217,7 @@ describe.skipIf(chromiumPath === null)('one thing is deleted', () => {
     expect(complaints).toEqual([])
   })
 
-  it('a contact, from where the person can be forgotten whole', async () => {
+  it('a contact, from where the person can be forgotten whole', { skip: !inject('full') }, async () => {
     const owner = await createOwner()
     const phone = nextPhone()
     const { contact_id } = await endedCall(owner, phone)
@@ -245,7 +247,7 @@ describe.skipIf(chromiumPath === null)('one thing is deleted', () => {
     expect(complaints).toEqual([])
   })
 
-  it('a lead search with its leads', async () => {
+  it('a lead search with its leads', { skip: !inject('full') }, async () => {
     const owner = await createOwner()
     const { sql } = dashboard.control.deps
     const [job, lead] = [randomUUID(), randomUUID()]

@@ -148,7 +148,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     expect(faults({ complaints }).filter(text => !/ 409 /.test(text))).toEqual([])
   })
 
-  it('is called off, and what it found stays', async () => {
+  it('is called off, and what it found stays', { skip: !inject('full') }, async () => {
     const never = gate()
     find({ sources: [fakeSource(candidates(3), { before: n => (n === 1 ? never.opened : undefined) })] })
     const opened = await open('/leads')
@@ -170,7 +170,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     expect(faults(opened)).toEqual([])
   })
 
-  it('says in words what stands against its start', async () => {
+  it('says in words what stands against its start', { skip: !inject('full') }, async () => {
     find({ sources: [fakeSource(candidates(3))] })
     const { page, call } = await open('/leads/new', { locale: 'ru-RU' })
     await call('POST', '/lead-search', wish({ target_leads: 1 }))
@@ -192,7 +192,7 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     await screenshot(page, 'leads-refused')
   })
 
-  it('names sources that broke off', async () => {
+  it('names sources that broke off', { skip: !inject('full') }, async () => {
     find({ sources: [brokenSource('openstreetmap', 'overloaded'), fakeSource(candidates(1))] })
     const { page, call } = await open('/leads')
     const { body: job } = await call('POST', '/lead-search', wish({ target_leads: 3 }))

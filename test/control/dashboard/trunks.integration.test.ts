@@ -202,7 +202,9 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     expect(complaints).toEqual([])
   })
 
-  it('keep what was set, in every field of theirs, and say beside each what the API does not take', async () => {
+  it('keep what was set, in every field of theirs, and say beside each what the API does not take', {
+    skip: !inject('full'),
+  }, async () => {
     const owner = await newOwner()
     const taken = await addTrunk(owner)
     const { id, numbers: own } = await addTrunk(owner, { name: 'Office' })
@@ -294,7 +296,7 @@ describe.skipIf(chromiumPath === null)('trunks', () => {
     await page.getByRole('cell', { name: 'Not bound' }).waitFor()
   })
 
-  it('are examined ten times a minute, and say so when one asks too often', async () => {
+  it('are examined ten times a minute, and say so when one asks too often', { skip: !inject('full') }, async () => {
     const owner = await newOwner()
     const { id } = await addTrunk(owner)
     for (let i = 0; i < 10; i++) expect((await owner.rest('POST', `/trunks/${id}/check`)).status).toBe(200)
