@@ -45,27 +45,27 @@ async function jobsOf(owner: Tenant) {
 }
 
 describe('new countries', () => {
-  test('stop an account at the fifth within an hour, for every destination, and once', async () => {
+  test('stop an account at the sixth within an hour, for every destination, and once', async () => {
     const owner = await createTenant(control)
-    expect(await statuses(owner, ABROAD.slice(0, 5))).toEqual([201, 201, 201, 201, 403])
+    expect(await statuses(owner, ABROAD.slice(0, 6))).toEqual([201, 201, 201, 201, 201, 403])
     expect(await place(owner, ABROAD[0]!)).toMatchObject(stopped)
     expect(await place(owner, nextPhone())).toMatchObject(stopped)
     expect(await limitsOf(owner)).toMatchObject({
       stop_unusual_activity: true,
-      stopped: { reason: 'new_countries', countries: ['CI', 'LT', 'MV', 'SC', 'TO'], spent: null, usual: null },
+      stopped: { reason: 'new_countries', countries: ['CI', 'LT', 'MV', 'SC', 'SL', 'TO'], spent: null, usual: null },
     })
     expect(await jobsOf(owner)).toHaveLength(1)
     const { sql } = control.deps
     const [row] = await sql`select count(*)::int as calls from calls where owner_id = ${owner.ownerId}`
-    expect(row!['calls']).toBe(4)
+    expect(row!['calls']).toBe(5)
     const [holds] = await sql`select open_holds from balances where owner_id = ${owner.ownerId}`
-    expect(holds!['open_holds']).toBe(4)
+    expect(holds!['open_holds']).toBe(5)
   })
 
   test('stop it when all calls come at the same time', async () => {
     const owner = await createTenant(control)
     const answers = await Promise.all(ABROAD.map(phone => place(owner, phone)))
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(4)
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(5)
     expect(await jobsOf(owner)).toHaveLength(1)
   })
 
@@ -81,26 +81,26 @@ describe('new countries', () => {
 
   test('that an account called before the list was kept are not new', async () => {
     const owner = await createTenant(control)
-    await statuses(owner, ABROAD.slice(0, 4))
+    await statuses(owner, ABROAD.slice(0, 5))
     const { sql } = control.deps
     const before = new Date(control.deps.clock.wall() - 40 * 24 * HOUR_MS)
     await sql`update calls set created_at = ${before} where owner_id = ${owner.ownerId}`
     await sql`delete from called_countries where owner_id = ${owner.ownerId}`
-    expect(await statuses(owner, ABROAD.slice(0, 8))).toEqual(Array(8).fill(201))
-    expect(await statuses(owner, ABROAD.slice(8, 9))).toEqual([403])
+    expect(await statuses(owner, ABROAD.slice(0, 10))).toEqual(Array(10).fill(201))
+    expect(await statuses(owner, ABROAD.slice(10, 11))).toEqual([403])
   })
 
   test('of one account say nothing about another', async () => {
     const [one, two] = [await createTenant(control), await createTenant(control)]
-    await statuses(one, ABROAD.slice(0, 5))
+    await statuses(one, ABROAD.slice(0, 6))
     expect(await statuses(two, ABROAD.slice(0, 4))).toEqual([201, 201, 201, 201])
   })
 
   test('are not forgotten by a repeated request: its stop is not replayed as a call', async () => {
     const owner = await createTenant(control)
-    await statuses(owner, ABROAD.slice(0, 4))
-    const body = { project_id: owner.projectId, phone: ABROAD[4] }
-    const ask = () => owner.call('POST', '/calls', body, { 'idempotency-key': 'fifth' })
+    await statuses(owner, ABROAD.slice(0, 5))
+    const body = { project_id: owner.projectId, phone: ABROAD[5] }
+    const ask = () => owner.call('POST', '/calls', body, { 'idempotency-key': 'sixth' })
     expect([(await ask()).status, (await ask()).status]).toEqual([403, 403])
   })
 })
@@ -108,7 +108,7 @@ describe('new countries', () => {
 describe('a stopped account', () => {
   async function createStopped() {
     const owner = await createTenant(control)
-    await statuses(owner, ABROAD.slice(0, 5))
+    await statuses(owner, ABROAD.slice(0, 6))
     return owner
   }
 
@@ -140,11 +140,11 @@ describe('a stopped account', () => {
     await tellStopped(control.deps, job!)
     const message = mail.sent.find(({ to }) => to === email)!
     expect(message.subject).toBe('Calls of your Parley account were stopped')
-    expect(message.text).toContain('countries that it had not called before: CI, LT, MV, SC, TO.')
+    expect(message.text).toContain('countries that it had not called before: CI, LT, MV, SC, SL, TO.')
     const [delivery] = await sql`select event, body from webhook_deliveries where owner_id = ${owner.ownerId}`
     expect(JSON.parse(delivery!['body'])).toMatchObject({
       event: 'account.stopped',
-      data: { reason: 'new_countries', countries: ['CI', 'LT', 'MV', 'SC', 'TO'] },
+      data: { reason: 'new_countries', countries: ['CI', 'LT', 'MV', 'SC', 'SL', 'TO'] },
     })
   })
 
@@ -155,8 +155,8 @@ describe('a stopped account', () => {
     expect(await place(owner, nextPhone())).toMatchObject(stopped)
     const resumed = await dashboard(owner, 'POST', '/limits/resume')
     expect(resumed).toMatchObject({ status: 200, body: { stopped: null } })
-    expect(await statuses(owner, ABROAD.slice(0, 8))).toEqual([...Array(8).fill(201)])
-    expect(await statuses(owner, ABROAD.slice(8, 9))).toEqual([403])
+    expect(await statuses(owner, ABROAD.slice(0, 10))).toEqual([...Array(10).fill(201)])
+    expect(await statuses(owner, ABROAD.slice(10, 11))).toEqual([403])
     const log = await dashboard(owner, 'GET', '/audit?operation=resume_calls')
     expect(log.body.items).toMatchObject([{ operation: 'resume_calls', outcome: 'done' }])
   })

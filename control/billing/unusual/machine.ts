@@ -6,7 +6,7 @@
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 /** Countries that an account may call for the first time within an hour, and within a day. One more stops it. */
-const NEW_COUNTRIES_AN_HOUR = 4
+const NEW_COUNTRIES_AN_HOUR = 5
 const NEW_COUNTRIES_A_DAY = 10
 /** An hour may cost so many times the usual one. */
 const TIMES_USUAL = 10n
