@@ -304,6 +304,8 @@ it.skipIf(process.platform !== 'linux')(
     const pid = Number(String(line).trim())
     const started = startOf(pid)
     expect(started).not.toBe('')
+    // Until then it is setpriv, which may not have tied itself yet.
+    await until(() => readFileSync(`/proc/${pid}/comm`, 'utf8').trim() === 'sleep', 'the command')
     parent.kill('SIGKILL')
     await until(() => !isRunning({ pid, started }), 'its end')
   },
