@@ -158,7 +158,9 @@ describe.skipIf(chromiumPath === null)('a search', () => {
     await page.getByText('1 of 3').waitFor()
     await page.getByRole('button', { name: 'Stop search' }).click()
     // The second lead comes only when the server knows that nobody wants it.
-    const canceled = page.waitForResponse(answer => answer.request().method() !== 'GET' && answer.url().includes(job.id))
+    const canceled = page.waitForResponse(
+      answer => answer.request().method() !== 'GET' && answer.url().includes(job.id),
+    )
     await page.getByRole('dialog').getByRole('button', { name: 'Stop search' }).click()
     await canceled
     never.open()
