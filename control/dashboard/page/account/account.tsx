@@ -10,6 +10,7 @@ import { Page } from '../ui/page.tsx'
 import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { Limits } from './limits.tsx'
+import { isTooShort, NewPassword } from './new-password.tsx'
 import { CodeInput } from './proof-form.tsx'
 import { SecondFactor } from './second-factor.tsx'
 import { Sessions } from './sessions.tsx'
@@ -52,7 +53,7 @@ function ChangePassword() {
   const form = useForm({
     mode: 'uncontrolled',
     initialValues: { current: '', new: '', code: '' },
-    validate: { new: value => (value.length < 10 ? t('passwordHint') : null) },
+    validate: { new: value => (isTooShort(value) ? t('passwordHint') : null) },
   })
   const change = useMutation({
     mutationFn: ({ code, ...body }: { current: string; new: string; code: string }) =>
@@ -71,13 +72,7 @@ function ChangePassword() {
           label={t('account.current')}
           {...form.getInputProps('current')}
         />
-        <Password
-          required
-          autoComplete="new-password"
-          label={t('reset.newPassword')}
-          description={t('passwordHint')}
-          {...form.getInputProps('new')}
-        />
+        <NewPassword label={t('reset.newPassword')} {...form.getInputProps('new')} />
         <CodeInput {...form.getInputProps('code')} />
         <ProblemAlert error={change.error} />
         <Button type="submit" loading={change.isPending} style={{ alignSelf: 'flex-start' }}>

@@ -1,17 +1,14 @@
 /** Joins an account with the code of an invitation. */
-import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link, useNavigate } from 'react-router'
+import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { must, queryClient, sessionQuery } from '../api/queries.ts'
-import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
-import { Entrance } from './entrance.tsx'
-
-/** The emailed link carries the code in the URL fragment. */
-const codeOfLink = () => new URLSearchParams(window.location.hash.slice(1)).get('code') ?? ''
+import { codeOfLink, Entrance, HaveAccount } from './entrance.tsx'
+import { isTooShort, NewPassword } from './new-password.tsx'
 
 interface Values {
   token: string
@@ -25,7 +22,7 @@ export default function Invitation() {
   const form = useForm<Values>({
     mode: 'uncontrolled',
     initialValues: { token: codeOfLink(), name: '', password: '' },
-    validate: { password: value => (value.length < 10 ? t('passwordHint') : null) },
+    validate: { password: value => (isTooShort(value) ? t('passwordHint') : null) },
   })
   const accept = useMutation({
     mutationFn: ({ token, name, password }: Values) =>
@@ -51,25 +48,14 @@ export default function Invitation() {
             {...form.getInputProps('token')}
           />
           <TextInput autoComplete="name" maxLength={100} label={t('invitation.name')} {...form.getInputProps('name')} />
-          <Password
-            required
-            autoComplete="new-password"
-            label={t('password')}
-            description={t('passwordHint')}
-            {...form.getInputProps('password')}
-          />
+          <NewPassword {...form.getInputProps('password')} />
           <ProblemAlert error={accept.error} />
           <Button type="submit" loading={accept.isPending}>
             {t('invitation.accept')}
           </Button>
         </Stack>
       </form>
-      <Text size="sm">
-        {t('haveAccount')}{' '}
-        <Anchor component={Link} to="/log-in">
-          {t('logIn')}
-        </Anchor>
-      </Text>
+      <HaveAccount />
     </Entrance>
   )
 }

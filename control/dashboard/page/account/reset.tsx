@@ -7,10 +7,10 @@ import { useTranslation } from 'react-i18next'
 import { Link } from 'react-router'
 import { api } from '../api/client.ts'
 import { must } from '../api/queries.ts'
-import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { EmailInput } from './email.tsx'
-import { Entrance } from './entrance.tsx'
+import { codeOfLink, Entrance } from './entrance.tsx'
+import { isTooShort, NewPassword } from './new-password.tsx'
 
 export default function Reset() {
   const { t } = useTranslation('account')
@@ -26,9 +26,6 @@ export default function Reset() {
     </Entrance>
   )
 }
-
-/** The emailed link carries the code in the URL fragment. */
-const codeOfLink = () => new URLSearchParams(window.location.hash.slice(1)).get('code') ?? ''
 
 function Ask({ onDone }: { onDone: () => void }) {
   const { t } = useTranslation('account')
@@ -59,7 +56,7 @@ function SetPassword({ onDone }: { onDone: () => void }) {
     mode: 'uncontrolled',
     initialValues: { token: codeOfLink(), password: '' },
     transformValues: ({ token, password }) => ({ token: token.trim(), password }),
-    validate: { password: value => (value.length < 10 ? t('passwordHint') : null) },
+    validate: { password: value => (isTooShort(value) ? t('passwordHint') : null) },
   })
   const set = useMutation({
     mutationFn: (body: { token: string; password: string }) => must(api.POST('/auth/password-reset/confirm', { body })),
@@ -70,13 +67,7 @@ function SetPassword({ onDone }: { onDone: () => void }) {
       <Stack>
         <Text size="sm">{t('reset.sent')}</Text>
         <TextInput required autoComplete="one-time-code" label={t('reset.code')} {...form.getInputProps('token')} />
-        <Password
-          required
-          autoComplete="new-password"
-          label={t('reset.newPassword')}
-          description={t('passwordHint')}
-          {...form.getInputProps('password')}
-        />
+        <NewPassword label={t('reset.newPassword')} {...form.getInputProps('password')} />
         <ProblemAlert error={set.error} />
         <Button type="submit" loading={set.isPending}>
           {t('reset.set')}

@@ -1,15 +1,15 @@
-import { Anchor, Button, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useMutation } from '@tanstack/react-query'
 import { useTranslation } from 'react-i18next'
-import { Link, useNavigate } from 'react-router'
+import { useNavigate } from 'react-router'
 import { api } from '../api/client.ts'
 import { fieldErrors } from '../api/problems.ts'
 import { must, queryClient, sessionQuery } from '../api/queries.ts'
-import { Password } from '../ui/password.tsx'
 import { ProblemAlert } from '../ui/states.tsx'
 import { EmailInput } from './email.tsx'
-import { Entrance } from './entrance.tsx'
+import { Entrance, HaveAccount } from './entrance.tsx'
+import { isTooShort, NewPassword } from './new-password.tsx'
 
 interface Values {
   email: string
@@ -24,7 +24,7 @@ export default function SignUp() {
   const form = useForm<Values>({
     mode: 'uncontrolled',
     initialValues: { email: '', password: '', name: '' },
-    validate: { password: value => (value.length < 10 ? t('passwordHint') : null) },
+    validate: { password: value => (isTooShort(value) ? t('passwordHint') : null) },
   })
   const signUp = useMutation({
     mutationFn: ({ name, ...values }: Values) =>
@@ -41,13 +41,7 @@ export default function SignUp() {
       <form onSubmit={form.onSubmit(values => signUp.mutate(values))}>
         <Stack>
           <EmailInput {...form.getInputProps('email')} />
-          <Password
-            autoComplete="new-password"
-            required
-            label={t('password')}
-            description={t('passwordHint')}
-            {...form.getInputProps('password')}
-          />
+          <NewPassword {...form.getInputProps('password')} />
           <TextInput
             autoComplete="organization"
             label={t('yourName')}
@@ -61,12 +55,7 @@ export default function SignUp() {
           </Button>
         </Stack>
       </form>
-      <Text size="sm">
-        {t('haveAccount')}{' '}
-        <Anchor component={Link} to="/log-in">
-          {t('logIn')}
-        </Anchor>
-      </Text>
+      <HaveAccount />
     </Entrance>
   )
 }
