@@ -23,7 +23,7 @@ import { POSTROLL_MS, stepTurn } from './turn.ts'
 import { initialTurn, type TurnEffect, type TurnInput, type TurnState } from './turn-state.ts'
 import { silent, stepVad, type VadState } from './vad-hysteresis.ts'
 
-/** Consecutive failures of STT or TTS after which the call ends. */
+/** Consecutive failures of TTS after which the call ends. */
 const MAX_FAILURES = 3
 /** A recording may pass for one turn, hardly for two. */
 const TURNS_OF_A_PERSON = 2
@@ -292,14 +292,16 @@ export class Conversation implements AgentSession {
     if (this.#aside) this.#feed({ type: 'agent_idle', atMs: this.#options.clock.now() })
     else if (why === 'give_up') this.endWith(noAnswer, 'silence_timeout')
     else if (why === 'prompt') this.#parts.say(stillThere)
-    else if (this.#reader.failures >= MAX_FAILURES) this.endWith(outage, 'model_error')
+    else if (this.#reader.out) this.endWith(outage, 'model_error')
     else this.#parts.say(unclear)
   }
 
   async #transcribe(fromMs: number, toMs: number): Promise<void> {
     // A caller who repeats our words afterwards confirms them; an echo ends with our audio or shortly after.
     const mayEcho = toMs - POSTROLL_MS - this.#lastSoundMs < ECHO_TAIL_MS
-    const { text, failed } = await this.#reader.read(fromMs, toMs)
+    const read = await this.#reader.read(fromMs, toMs)
+    if (read === null) return
+    const { text, failed } = read
     const echo = mayEcho && isOwnWords(text, this.#parts.speechOutput.saying)
     if (!echo && this.#turn.caller) this.#parts.subtitles.heard([this.#turn.caller.said, text])
     this.#feed({ type: 'hypothesis', toMs, text, failed, echo, atMs: this.#options.clock.now() })

@@ -86,9 +86,11 @@ class RemoteSttStream implements SttStream {
   readonly #clock: Clock
   readonly #options: SttOptions
   readonly #history = new AudioHistory()
+  readonly #line: number
 
   constructor(connection: SpeechConnection, clock: Clock, options: SttOptions) {
     this.#connection = connection
+    this.#line = connection.newId()
     this.#clock = clock
     this.#options = options
   }
@@ -131,7 +133,7 @@ class RemoteSttStream implements SttStream {
         if (answer.type === 'text') finish(() => resolve({ text: answer.text, confidence: null }))
         else if (answer.type === 'failed') fail(`transcription failed: ${answer.reason}`)
       })
-      const sent = connection.send({ type: 'stt', id, sample_rate: sampleRate, language }, pcm)
+      const sent = connection.send({ type: 'stt', id, line: this.#line, sample_rate: sampleRate, language }, pcm)
       if (!sent) fail('the speech process is not connected')
     })
   }

@@ -12,7 +12,8 @@ export const SpeechRequest = z.discriminatedUnion('type', [
   /** `at_ms` null: no answer is sent. `fresh`: discard the session's state, since too much audio was skipped before. */
   z.object({ type: z.literal('vad.sound'), id: z.int(), at_ms: z.number().nullable(), fresh: z.boolean() }),
   z.object({ type: z.literal('vad.close'), id: z.int() }),
-  z.object({ type: z.literal('stt'), id: z.int(), sample_rate: z.int(), language: z.string() }),
+  /** `line` names the call, among which the process takes turns. */
+  z.object({ type: z.literal('stt'), id: z.int(), line: z.int(), sample_rate: z.int(), language: z.string() }),
   z.object({
     type: z.literal('tts'),
     id: z.int(),

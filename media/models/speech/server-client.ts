@@ -1,11 +1,11 @@
 /** One client of the speech process: its requests, its VAD sessions, and the answers to it. */
 import type { Socket } from 'node:net'
-import type PQueue from 'p-queue'
 import { concatPcm } from '../../audio/frames.ts'
 import { createResampler } from '../../audio/resample.ts'
 import type { Log } from '../../shared/log.ts'
 import { collapseLoops } from './decoder-loop.ts'
 import { espeak } from './espeak.ts'
+import type { FairQueue } from './fair-queue.ts'
 import { createDecoder, encodeFrame, type SpeechAnswer, SpeechRequest } from './protocol.ts'
 import type { SpeechModels } from './sherpa.ts'
 import { MODEL_RATE, VAD_WINDOW } from './silero.ts'
@@ -18,20 +18,22 @@ export interface SpeechWork {
   models: SpeechModels | null
   whisper: Whisper | null
   log: Log
-  stt: PQueue
-  tts: PQueue
+  stt: { english: FairQueue; others: FairQueue }
+  tts: FairQueue
   espeak: boolean
 }
 
-const MAX_WAITING = 64
 /** Whisper supports more languages; these were tested. */
 const WHISPER_LANGUAGES = ['ru']
 const SILENCE_AFTER_S = 0.4
 const WINDOW_MS = (VAD_WINDOW / MODEL_RATE) * 1000
 
-/** Serves a client until its socket closes. A client that sends an invalid message is disconnected. */
-export function serveClient(socket: Socket, work: SpeechWork): void {
-  const client = new SpeechServerClient(socket, work)
+/**
+ * Serves a client until its socket closes. A client that sends an invalid message is disconnected. `number`: its own,
+ * among all clients.
+ */
+export function serveClient(socket: Socket, work: SpeechWork, number: number): void {
+  const client = new SpeechServerClient(socket, work, number)
   const decode = createDecoder(SpeechRequest)
   socket.setNoDelay(true)
   client.greet()
@@ -55,10 +57,12 @@ class SpeechServerClient {
   readonly #running = new Set<number>()
   readonly #canceled = new Set<number>()
   #corked = false
+  readonly #number: number
 
-  constructor(socket: Socket, work: SpeechWork) {
+  constructor(socket: Socket, work: SpeechWork, number: number) {
     this.#socket = socket
     this.#work = work
+    this.#number = number
   }
 
   /** Tells the client which languages work. */
@@ -87,7 +91,7 @@ class SpeechServerClient {
         this.#transcribe(ask, pcm)
         return
       case 'tts':
-        this.#queue(this.#work.tts, ask.id, () => this.#speak(ask))
+        this.#speak(ask)
         return
       case 'cancel':
         if (this.#running.has(ask.id)) this.#canceled.add(ask.id)
@@ -113,25 +117,27 @@ class SpeechServerClient {
     this.#socket.write(encodeFrame(answer, pcm))
   }
 
-  #queue(lane: PQueue, id: number, run: () => Promise<void>): void {
-    if (lane.size >= MAX_WAITING) {
-      this.#send({ type: 'failed', id, reason: 'busy' })
-      return
-    }
-    this.#running.add(id)
-    void lane
-      .add(async () => {
-        if (this.#canceled.has(id) || this.#socket.destroyed) return
-        await run()
-      })
-      .catch(error => {
+  /** `step` does a part of the work, and returns false when there is more to do: other calls come in between. */
+  #queue(queue: FairQueue, { id, line }: { id: number; line: number }, step: () => Promise<boolean>): void {
+    const run = async () => {
+      let done = this.#canceled.has(id) || this.#socket.destroyed
+      try {
+        done ||= await step()
+      } catch (error) {
         this.#work.log.error({ err: error }, 'speech request failed')
         this.#send({ type: 'failed', id, reason: 'internal' })
-      })
-      .finally(() => {
-        this.#running.delete(id)
-        this.#canceled.delete(id)
-      })
+        done = true
+      }
+      if (!done && queue.add(job)) return
+      if (!done) this.#send({ type: 'failed', id, reason: 'busy' })
+      this.#running.delete(id)
+      this.#canceled.delete(id)
+    }
+    const job = { line: `${this.#number}:${line}`, run }
+    this.#running.add(id)
+    if (queue.add(job)) return
+    this.#running.delete(id)
+    this.#send({ type: 'failed', id, reason: 'busy' })
   }
 
   #openVad({ id, sample_rate }: Extract<SpeechRequest, { type: 'vad.open' }>): void {
@@ -143,14 +149,18 @@ class SpeechServerClient {
     this.#detectors.set(id, openVadSession(sample_rate, detector))
   }
 
-  #transcribe({ id, language, sample_rate }: Extract<SpeechRequest, { type: 'stt' }>, pcm: Int16Array): void {
-    const read = this.#reader(language.toLowerCase().split('-')[0]!)
+  #transcribe(ask: Extract<SpeechRequest, { type: 'stt' }>, pcm: Int16Array): void {
+    const { id, sample_rate } = ask
+    const language = ask.language.toLowerCase().split('-')[0]!
+    const read = this.#reader(language)
     if (!read) {
       this.#send({ type: 'failed', id, reason: 'language' })
       return
     }
-    this.#queue(this.#work.stt, id, async () => {
+    const { english, others } = this.#work.stt
+    this.#queue(language === 'en' ? english : others, ask, async () => {
       this.#send({ type: 'text', id, text: await read(toModelRate(pcm, sample_rate)) })
+      return true
     })
   }
 
@@ -163,19 +173,24 @@ class SpeechServerClient {
     return async sound => cleanTranscript(await whisper.transcribe(sound, language))
   }
 
-  async #speak({ id, text, language }: Extract<SpeechRequest, { type: 'tts' }>): Promise<void> {
+  #speak({ id, text, language }: Extract<SpeechRequest, { type: 'tts' }>): void {
     const { models, espeak: hasEspeak } = this.#work
     const english = language.toLowerCase().startsWith('en')
     if (!(english && models) && !hasEspeak) {
       this.#send({ type: 'failed', id, reason: 'language' })
       return
     }
-    for (const piece of speakable(text)) {
-      if (this.#canceled.has(id)) return
-      const { pcm, sampleRate } = english && models ? await models.synthesize(piece, 1) : await espeak(piece, language)
-      this.#send({ type: 'sound', id, sample_rate: sampleRate }, pcm)
-    }
-    this.#send({ type: 'done', id })
+    const pieces = [...speakable(text)]
+    this.#queue(this.#work.tts, { id, line: id }, async () => {
+      const piece = pieces.shift()
+      if (piece !== undefined) {
+        const { pcm, sampleRate } =
+          english && models ? await models.synthesize(piece, 1) : await espeak(piece, language)
+        this.#send({ type: 'sound', id, sample_rate: sampleRate }, pcm)
+      }
+      if (pieces.length === 0) this.#send({ type: 'done', id })
+      return pieces.length === 0
+    })
   }
 }
 

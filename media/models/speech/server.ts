@@ -1,8 +1,10 @@
-/** The speech process: one per host, shared by its engines. Work waits in bounded queues; excess work is refused. */
+/**
+ * The speech process: one per host, shared by its engines. Calls take turns in bounded queues; excess work is refused.
+ */
 import { createServer, type Server, type Socket } from 'node:net'
-import PQueue from 'p-queue'
 import type { Log } from '../../shared/log.ts'
 import { espeakInstalled } from './espeak.ts'
+import { FairQueue } from './fair-queue.ts'
 import { type SpeechWork, serveClient } from './server-client.ts'
 import type { SpeechModels } from './sherpa.ts'
 import type { Whisper } from './whisper.ts'
@@ -24,20 +26,16 @@ export interface SpeechServer {
 
 export async function startSpeechServer(options: SpeechServerOptions): Promise<SpeechServer> {
   const { models, whisper = null, log } = options
-  // One job at a time each: parallel sentences would only delay each other on the same cores.
-  const work: SpeechWork = {
-    models,
-    whisper,
-    log,
-    stt: new PQueue({ concurrency: 1 }),
-    tts: new PQueue({ concurrency: 1 }),
-    espeak: await espeakInstalled(),
-  }
+  // One job at a time each: parallel sentences would only delay each other on the same cores. Each has a thread of its own.
+  const now = () => performance.now()
+  const [english, others, tts] = [new FairQueue(now), new FairQueue(now), new FairQueue(now)]
+  const work: SpeechWork = { models, whisper, log, stt: { english, others }, tts, espeak: await espeakInstalled() }
   const sockets = new Set<Socket>()
+  let clients = 0
   const server: Server = createServer(socket => {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
-    serveClient(socket, work)
+    serveClient(socket, work, ++clients)
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
