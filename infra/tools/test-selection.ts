@@ -3,6 +3,8 @@
  * `npm test` runs of the same subject. A file that is named as an argument runs in any case.
  */
 export const FULL_ONLY: Readonly<Record<string, string>> = {
+  'test/control/realtime-participants.integration.test.ts':
+    'test/control/realtime.integration.test.ts, test/control/realtime-sweep.integration.test.ts',
   'test/e2e/campaign-chaos.test.ts': 'test/e2e/chaos.test.ts, test/control/leads/kill.integration.test.ts',
   'test/e2e/drain.test.ts': 'test/e2e/engines.test.ts, test/control/drain.integration.test.ts',
   'test/e2e/monitor.test.ts': 'test/e2e/dashboard-live.test.ts, test/media/call/monitors-rooms.integration.test.ts',

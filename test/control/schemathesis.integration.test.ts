@@ -13,7 +13,7 @@ import { createControl, createTenant, request, type Tenant, type TestControl } f
 
 const SEED = 20261121
 /** Cases for each operation in each of the random phases; the coverage phase has as many as it needs. */
-const EXAMPLES = inject('full') ? 100 : 3
+const EXAMPLES = inject('full') ? 100 : 1
 /** The coverage phase takes minutes; malformed-requests.integration.test.ts has the commonest of its cases. */
 const PHASES = inject('full') ? 'examples,coverage,fuzzing,stateful' : 'examples,fuzzing,stateful'
 const LIMIT_MS = inject('full') ? 3_600_000 : 900_000

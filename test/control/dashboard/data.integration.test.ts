@@ -155,6 +155,7 @@ describe.skipIf(chromiumPath === null)('a person is forgotten', () => {
 
     const told = section(page, 'Data of +79161112233 erased')
     await told.getByRole('link', { name: named.name }).waitFor()
+    await told.getByRole('link', { name: person.name }).waitFor() // until then its id stands there
     const rows = await told.getByRole('row').allTextContents()
     expect(rows).toEqual([
       ...['Contacts deleted1', 'Calls erased1', 'Campaign contacts erased1', 'Leads erased1'],

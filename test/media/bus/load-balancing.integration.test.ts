@@ -209,13 +209,19 @@ describe('with Redis', () => {
     expect(small!.taken.length).toBeLessThanOrEqual(7)
   })
 
-  it('claims nothing while another has capacity, and all of the rest otherwise', async () => {
+  it('leaves calls to another that has capacity', async () => {
     const [full, free] = await accepting(engine('full', 60, 50), engine('free', 20))
+    const startedMs = performance.now()
     await burst(20)
-    await allTaken([free!], 20)
-    expect(full!.taken).toEqual([])
+    await allTaken([full!, free!], 20)
+    // On a busy machine the other one may be so slow that its time is up.
+    expect(full!.taken.filter(({ atMs }) => atMs < startedMs + MOST_HESITATION_MS / 2)).toEqual([])
+  })
+
+  it('claims all when no other has capacity', async () => {
+    const [only] = await accepting(engine('only', 60, 50), engine('none', 20, 20))
     await burst(5)
-    await allTaken([full!], 5)
+    await allTaken([only!], 5)
   })
 
   it('wakes engines only when load or accepting state differs', async () => {

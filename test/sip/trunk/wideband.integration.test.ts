@@ -97,6 +97,7 @@ async function talk(codec: CodecName, leg: Leg, phone: Baresip): Promise<void> {
   leg.attach(sound)
   await phone.speak(tone(HEARD_HZ, 8000, 8000 * 10))
   await until(() => sound.hears(HEARD_HZ), 'the tone of the phone')
+  await until(() => leg.stats().packets_sent > 100, 'two seconds of our tone')
   expect(new Set(sound.frames.map(({ pcm }) => pcm.length))).toEqual(new Set([320]))
   expect(leg.stats()).toMatchObject({ codec, packets_lost: 0, packets_late: 0 })
 }
