@@ -163,17 +163,20 @@ describe('npm start', { timeout: 400_000 }, () => {
     expect((await projects()).projects.length).toBeGreaterThan(0)
   })
 
-  it.runIf(process.getuid?.() === 0 && inject('full'))('works for root in a folder that others cannot enter', async () => {
-    await chmod(home, 0o700)
-    const run = start()
-    await run.up
-    const data = /Storing the database in (\S+),/.exec(run.output())?.[1]
-    expect(data).toMatch(/^\/var\/lib\/parley\/data-/)
-    expect((await projects()).projects.length).toBeGreaterThan(0)
-    run.child.kill('SIGTERM')
-    await once(run.child, 'exit')
-    await rm(data!, { recursive: true })
-  })
+  it.runIf(process.getuid?.() === 0 && inject('full'))(
+    'works for root in a folder that others cannot enter',
+    async () => {
+      await chmod(home, 0o700)
+      const run = start()
+      await run.up
+      const data = /Storing the database in (\S+),/.exec(run.output())?.[1]
+      expect(data).toMatch(/^\/var\/lib\/parley\/data-/)
+      expect((await projects()).projects.length).toBeGreaterThan(0)
+      run.child.kill('SIGTERM')
+      await once(run.child, 'exit')
+      await rm(data!, { recursive: true })
+    },
+  )
 
   it('reports a port in use and takes the next', { skip: !inject('full') }, async () => {
     const server = createServer()
