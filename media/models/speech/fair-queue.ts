@@ -19,7 +19,7 @@ export class FairQueue {
   readonly #waiting = new Map<string, Job[]>()
   /** Milliseconds of work that each call has had; a call without jobs is forgotten once others have had as much. */
   readonly #used = new Map<string, number>()
-  /** What the call that was served last had used before: a new call starts here, without credit for earlier time. */
+  /** The least time that a call in service had used: a new call starts here, without credit for the time before. */
   #floor = 0
   #size = 0
   #running = false
